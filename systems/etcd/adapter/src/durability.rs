@@ -3,7 +3,7 @@
 use sut::DurabilityFacts;
 use sut::durability::{Documented, Promise};
 
-const LIST: [Documented; 1] = [Documented {
+pub(crate) const LIST: [Documented; 1] = [Documented {
     name: "unsafe-no-fsync",
     default: "false",
     document: "etcd 3.6",
@@ -39,13 +39,6 @@ pub(crate) fn of_members(version: &str, options: Option<&[String]>) -> Durabilit
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Claim: the README has this list as its table, so that each quotation stands there word by word.
-    #[test]
-    fn the_table_of_the_readme() {
-        let table = sut::durability::readme_table(&LIST);
-        assert!(include_str!("../../README.md").contains(&table), "README.md lacks:\n{table}");
-    }
 
     /// Claim: the words are those of the option as it was given, of the default where it was not, and none where it is not known.
     #[test]

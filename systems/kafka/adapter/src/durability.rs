@@ -22,7 +22,7 @@ const FLUSH_MS: &str = "Topic configs, flush.ms";
 const NOT_SET: &str = "In general we recommend you not set this and use replication for durability and allow the operating system's background flush capabilities as it is more efficient.";
 
 /// Settings of the producer, which a session is.
-const OF_PRODUCER: [Documented; 2] = [
+pub(crate) const OF_PRODUCER: [Documented; 2] = [
     documented(
         "acks",
         "all",
@@ -63,10 +63,10 @@ const OF_PRODUCER: [Documented; 2] = [
 ];
 
 /// Of the topic, which each run makes.
-const OF_TOPIC: Documented = documented("replication.factor", "1", &[]);
+pub(crate) const OF_TOPIC: Documented = documented("replication.factor", "1", &[]);
 
 /// Settings of brokers, each with the section on its topic's setting, which says more.
-const OF_BROKERS: [Documented; 4] = [
+pub(crate) const OF_BROKERS: [Documented; 4] = [
     documented(
         "min.insync.replicas",
         "1",
@@ -144,14 +144,6 @@ pub(crate) fn of_brokers(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Claim: the README has this list as its table, so that each quotation stands there word by word.
-    #[test]
-    fn the_table_of_the_readme() {
-        let table =
-            sut::durability::readme_table(&[&OF_PRODUCER[..], &[OF_TOPIC], &OF_BROKERS].concat());
-        assert!(include_str!("../../README.md").contains(&table), "README.md lacks:\n{table}");
-    }
 
     /// Claim: a setting that the experiment does not name has the default's words, one that it names has those of its value, and
     /// nothing is said of brokers that ran already, whose producer is known all the same.

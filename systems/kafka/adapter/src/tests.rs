@@ -10,6 +10,7 @@ use model::options::{Options, Problems, Span, Value};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
 use sut::{Marks, Request, Session, System, Transaction, Workload};
 
+use crate::durability::{OF_BROKERS, OF_PRODUCER, OF_TOPIC};
 use crate::records;
 use crate::session::{Common, ProduceSession};
 use crate::wire::{Reader, Write};
@@ -253,4 +254,12 @@ fn the_end_is_the_leaders() {
     for length in 0..whole.len() {
         assert!(read(&whole[..length]).is_err(), "{length} bytes");
     }
+}
+
+/// Claim: the README has the durability settings as its table, so that each quotation stands there word by word.
+#[test]
+fn the_table_of_the_readme() {
+    let table =
+        sut::durability::readme_table(&[&OF_PRODUCER[..], &[OF_TOPIC], &OF_BROKERS].concat());
+    assert!(include_str!("../../README.md").contains(&table), "README.md lacks:\n{table}");
 }

@@ -43,7 +43,7 @@ const REPLICAS: Documented = Documented {
 };
 
 #[cfg(test)]
-const LIST: [Documented; 2] = [SYNC_INTERVAL, REPLICAS];
+pub(crate) const LIST: [Documented; 2] = [SYNC_INTERVAL, REPLICAS];
 
 const fn of_disk(values: &'static [&'static str], words: &'static str) -> Promise {
     Promise { values, words, section: "JetStream, Syncing data to disk" }
@@ -69,13 +69,6 @@ pub(crate) fn of_servers(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Claim: the README has this list as its table, so that each quotation stands there word by word.
-    #[test]
-    fn the_table_of_the_readme() {
-        let table = sut::durability::readme_table(&LIST);
-        assert!(include_str!("../../README.md").contains(&table), "README.md lacks:\n{table}");
-    }
 
     /// Claim: an interval that was not set is the default, by its value; of servers that ran already none is known; and every
     /// other interval has the words on any.

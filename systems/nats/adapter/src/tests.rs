@@ -170,3 +170,10 @@ fn options_are_read() {
         assert!(said.contains(words), "{deploy:?}: {said}");
     }
 }
+
+/// Claim: the README has the durability settings as its table, so that each quotation stands there word by word.
+#[test]
+fn the_table_of_the_readme() {
+    let table = sut::durability::readme_table(&crate::durability::LIST);
+    assert!(include_str!("../../README.md").contains(&table), "README.md lacks:\n{table}");
+}

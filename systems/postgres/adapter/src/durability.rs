@@ -15,7 +15,7 @@ const fn promise(values: &'static [&'static str], words: &'static str) -> Promis
     Promise { values, words, section: "20.5.1, Settings" }
 }
 
-const LIST: [Documented; 6] = [
+pub(crate) const LIST: [Documented; 6] = [
     documented(
         "fsync",
         "on",
@@ -109,13 +109,6 @@ pub(crate) fn of_server<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Claim: the README has this list as its table, so that each quotation stands there word by word.
-    #[test]
-    fn the_table_of_the_readme() {
-        let table = sut::durability::readme_table(&LIST);
-        assert!(include_str!("../../README.md").contains(&table), "README.md lacks:\n{table}");
-    }
 
     /// Claim: each setting has the server's own word for it; the words on it are those of that value, and none where there are
     /// none.

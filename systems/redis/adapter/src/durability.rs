@@ -17,7 +17,7 @@ const fn of_file(values: &'static [&'static str], words: &'static str) -> Promis
     Promise { values, words, section: AOF }
 }
 
-const LIST: [Documented; 4] = [
+pub(crate) const LIST: [Documented; 4] = [
     documented(
         "appendonly",
         "no",
@@ -76,13 +76,6 @@ pub(crate) fn of_server(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Claim: the README has this list as its table, so that each quotation stands there word by word.
-    #[test]
-    fn the_table_of_the_readme() {
-        let table = sut::durability::readme_table(&LIST);
-        assert!(include_str!("../../README.md").contains(&table), "README.md lacks:\n{table}");
-    }
 
     /// Claim: the words on a setting are those of the value that the server has, and a server that does not tell it has none.
     #[test]
