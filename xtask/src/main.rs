@@ -56,7 +56,7 @@ cargo xtask COMMAND
   bench load [--toy | --rates | --steady | --shapes | --watched] the engine beside the load generators that are installed; writes results/bench-load.md, or its part on rates, on what a steady rate costs, on HTTP/2 and flows, or on a load that is watched
   bench honest [--toy] an honest server beside a compilation, sixty times: how often it is found so; writes the part of results/bench-load.md
   bench testnet [--toy] the published load tool beside Assay on four real validators; writes results/bench-testnet.md
-  bench durability [--cost | --beside [SYSTEM] | EXPERIMENT [--trials N]] [--toy] what systems that people run lose of what they acknowledged, by setting and fault, or what keeping it costs, or their own load tools beside Assay; writes results/bench-durability*.md
+  bench durability [--cost [SYSTEM] | --beside [SYSTEM] | EXPERIMENT [--trials N]] [--toy] what systems that people run lose of what they acknowledged, by setting and fault, or what keeping it costs, or their own load tools beside Assay; writes results/bench-durability*.md
   bench kv [--toy]     three replicas of etcd and of kv in turn, with TLS and durable logs; writes results/bench-kv.md
   bench published [--toy | --seconds N] [EXPERIMENT] the published tables of a key-value database, made anew with kv; writes results/kv.md
   bench gateway [--toy] the Ethereum gateway with everything on and off, beside nginx; writes results/bench-gateway.md
@@ -121,8 +121,13 @@ fn main() -> ExitCode {
         ["bench", "honest", "--toy"] => bench::honest::run(&root, true),
         ["bench", "durability"] => bench::durability::run(&root, false, None, None),
         ["bench", "durability", "--toy"] => bench::durability::run(&root, true, None, None),
-        ["bench", "durability", "--cost"] => bench::durability::cost::run(&root, false),
-        ["bench", "durability", "--cost", "--toy"] => bench::durability::cost::run(&root, true),
+        ["bench", "durability", "--cost"] => bench::durability::cost::run(&root, false, None),
+        ["bench", "durability", "--cost", "--toy"] => {
+            bench::durability::cost::run(&root, true, None)
+        }
+        ["bench", "durability", "--cost", system] => {
+            bench::durability::cost::run(&root, false, Some(system))
+        }
         ["bench", "durability", "--beside"] => bench::durability::beside::run(&root, false, None),
         ["bench", "durability", "--beside", "--toy"] => {
             bench::durability::beside::run(&root, true, None)
