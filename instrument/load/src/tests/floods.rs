@@ -68,7 +68,8 @@ fn a_flood_does_not_keep_from_stopping() {
         let system = ToySystem::new(server.address);
         let facts = try_run(&plan, &system, choice, &mut kept, control).unwrap().facts;
         stopper.join().unwrap();
-        assert!(facts.cut_at.is_some_and(|cut| cut < 1_300_000_000), "{choice:?}: {facts:?}");
+        // Well before the flood and the load would end by themselves.
+        assert!(facts.cut_at.is_some_and(|cut| cut < 10_000_000_000), "{choice:?}: {facts:?}");
         assert_eq!(facts.drain_left, 1, "{choice:?}: what is outstanding is the flooded one");
         assert_eq!(
             server.floods_ended.load(Relaxed),
