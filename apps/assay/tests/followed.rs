@@ -61,7 +61,7 @@ fn await_said(path: &Path, words: &str) {
 }
 
 /// Claim: a watch shows each phase of the run, its rates from the rows alone, and the faults that begin and end; it ends with
-/// the run, and says the verdict and where the report is. A run that has ended is told of in the same way at once.
+/// the run, and says the verdict and where the report is. For a run that has ended it says both at once.
 #[test]
 fn in_a_terminal_to_the_end() {
     let _beside = beside_others();

@@ -269,7 +269,7 @@ fn meanings_of_answers() {
     }
 }
 
-/// Claim: a member that takes fewer streams than are wanted is told of by the option that says how many.
+/// Claim: if a member takes fewer streams than the option asks for, the error says what to write.
 #[test]
 fn few_streams() {
     let settings = frame(4, 0, 0, &[0, 3, 0, 0, 0, 9]);
