@@ -71,7 +71,7 @@ pub enum Command {
     Watch(WatchArguments),
     /// Write the report of runs on disk
     #[command(
-        after_long_help = "Example:\n  assay report runs/20261121T065032Z_demo --format md -o report.md"
+        after_long_help = "Examples:\n  assay report runs/20261121T065032Z_demo --format md -o report.md\n  assay report runs/20261121T065032Z_demo --part 1/4 -o part-1     # and 2/4, 3/4, 4/4, on any host\n  assay report runs/20261121T065032Z_demo --merge part-1 part-2 part-3 part-4"
     )]
     Report(ReportArguments),
     /// Seal the files of a run with a digest, sign it, or check that a run is as it was sealed and signed
@@ -361,6 +361,12 @@ pub struct ReportArguments {
     /// Look through every byte of the run folder for secrets instead; exits with 1 if there is one
     #[arg(long, conflicts_with_all = ["format", "output", "verdict"])]
     pub check_secrets: bool,
+    /// Read a share of the rows only (`2/4`: the second of four) and write what it counts to -o, for --merge
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["format", "verdict", "check_secrets"])]
+    pub part: Option<record::Share>,
+    /// Make the report of what all shares have counted (--part); of the rows nothing is read again
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["part", "check_secrets"])]
+    pub merge: Vec<PathBuf>,
 }
 
 /// Arguments of `assay seal`.

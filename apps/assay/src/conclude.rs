@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::picture::RunPicture;
 use model::result::{Exit, RunResult};
-use record::RunFolder;
+use record::{Counted, RunFolder, Share};
 
 use crate::cli::ColorChoice;
 use crate::experiment::Refusal;
@@ -41,18 +41,28 @@ pub fn analyse(run: &RunFolder) -> Result<RunResult, String> {
     analysis::analyse(run, &systems::checks).map_err(|error| error.to_string())
 }
 
-/// Opens a run folder and analyses it, from the row log where a crash left one. It only reads.
-pub fn read(path: &Path) -> Result<RunResult, String> {
-    let run = RunFolder::open(path).map_err(|error| error.to_string())?;
-    analyse(&run)
-}
-
 /// The result of a run with what only the page draws, in one pass over the rows.
 ///
 /// # Errors
 /// When the folder cannot be read, for people.
 pub fn analyse_with_picture(run: &RunFolder) -> Result<(RunResult, RunPicture), String> {
-    analysis::analyse_with_picture(run, &systems::checks).map_err(|error| error.to_string())
+    merged(run, Vec::new())
+}
+
+/// The same of what readers of shares of the rows have counted.
+///
+/// # Errors
+/// When the folder cannot be read, or a part is missing or of another run, for people.
+pub fn merged(run: &RunFolder, parts: Vec<Counted>) -> Result<(RunResult, RunPicture), String> {
+    analysis::analyse_with_picture(run, &systems::checks, parts).map_err(|error| error.to_string())
+}
+
+/// What a reader of a share of the rows counts.
+///
+/// # Errors
+/// When the folder cannot be read, for people.
+pub fn count(run: &RunFolder, share: Share) -> Result<Counted, String> {
+    analysis::count(run, share, &systems::checks).map_err(|error| error.to_string())
 }
 
 /// Writes `report.html` and `report.md` beside the result and says where the page is. Neither is read again: both can be

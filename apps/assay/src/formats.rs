@@ -4,20 +4,30 @@
 
 use std::path::{Path, PathBuf};
 
+use model::picture::RunPicture;
 use model::result::RunResult;
-use record::RunFolder;
 
 use crate::cli::{Format, ReportArguments};
-use crate::conclude;
 use crate::terminal::say;
+
+/// How a run is read.
+pub type ReadRun<'a> = &'a dyn Fn(&Path) -> Result<(RunResult, RunPicture), String>;
 
 /// The mistake in the arguments, if there is one; told before a run is read.
 pub fn usage(arguments: &ReportArguments) -> Option<String> {
-    let is_stdout = arguments.output == Path::new("-");
-    (arguments.format == Format::Svg && is_stdout).then(|| {
-        "--format svg writes a file for each figure: name a folder for them, such as -o figures"
-            .to_owned()
-    })
+    if arguments.output != Path::new("-") {
+        return None;
+    }
+    let what = match arguments.format {
+        _ if arguments.part.is_some() => {
+            "--part writes a file for --merge: name it, such as -o part-1"
+        }
+        Format::Svg => {
+            "--format svg writes a file for each figure: name a folder for them, such as -o figures"
+        }
+        _ => return None,
+    };
+    Some(what.to_owned())
 }
 
 /// All runs as one text, for forms that cannot be put one after the other.
@@ -27,9 +37,10 @@ pub fn usage(arguments: &ReportArguments) -> Option<String> {
 pub fn joined(
     paths: &[PathBuf],
     form: fn(&[RunResult]) -> String,
+    read: ReadRun<'_>,
 ) -> Result<(Vec<RunResult>, String), String> {
-    let results = paths.iter().map(|path| conclude::read(path));
-    let results = results.collect::<Result<Vec<_>, _>>()?;
+    let results = paths.iter().map(|path| Ok(read(path)?.0));
+    let results = results.collect::<Result<Vec<_>, String>>()?;
     let text = form(&results);
     Ok((results, text))
 }
@@ -38,15 +49,18 @@ pub fn joined(
 ///
 /// # Errors
 /// When a run cannot be read or a file not be written, for people.
-pub fn figures(paths: &[PathBuf], folder: &Path) -> Result<Vec<RunResult>, String> {
+pub fn figures(
+    paths: &[PathBuf],
+    folder: &Path,
+    read: ReadRun<'_>,
+) -> Result<Vec<RunResult>, String> {
     let mut results = Vec::with_capacity(paths.len());
     for (index, path) in paths.iter().enumerate() {
-        let run = RunFolder::open(path).map_err(|error| error.to_string())?;
-        let (result, picture) = conclude::analyse_with_picture(&run)?;
+        let (result, picture) = read(path)?;
         let into = if paths.len() == 1 {
             folder.to_path_buf()
         } else {
-            let name = run.path().file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             folder.join(format!("{index}-{}", name.unwrap_or_default()))
         };
         std::fs::create_dir_all(&into)

@@ -4,12 +4,17 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use model::comparison::Comparison;
+use model::picture::RunPicture;
 use model::result::{Exit, RunResult};
-use record::RunFolder;
+use record::{Counted, RunFolder, Share};
 
-use crate::cli::{ColorChoice, Format, ReportArguments};
+use crate::cli::{ColorChoice, Format, ReportArguments, VERSION};
+use crate::formats::{self, ReadRun};
 use crate::terminal::say;
-use crate::{check_secrets, compare, conclude, formats, seal, terminal};
+use crate::{check_secrets, compare, conclude, seal, terminal};
+
+/// Said where shares are of several runs.
+const ONE_RUN: &str = "expected one run, whose rows are shared; name it";
 
 /// Writes the report. It exits with 0 when it has written what was asked, or, where that is asked for, with the worst code of
 /// the runs'.
@@ -42,6 +47,12 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
         terminal::print(&text)?;
         return Ok(if is_clean { Exit::Ok } else { Exit::CouldNotRun });
     }
+    if let Some(share) = arguments.part {
+        return count(&paths, share, &arguments.output);
+    }
+    if !arguments.merge.is_empty() && paths.len() != 1 {
+        return Err(ONE_RUN.to_owned());
+    }
     let seals = seals(&paths);
     let exit = write_form(&paths, arguments, colour)?;
     // Other forms are for other programs, whose standard error is to be empty where nothing is wrong.
@@ -49,6 +60,23 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
         seals.iter().for_each(|line| say!("assay: {line}"));
     }
     Ok(exit)
+}
+
+/// Counts a share of the rows.
+fn count(paths: &[PathBuf], share: Share, output: &Path) -> Result<Exit, String> {
+    let [path] = paths else { return Err(ONE_RUN.to_owned()) };
+    let run = RunFolder::open(path).map_err(|error| error.to_string())?;
+    let counted = conclude::count(&run, share)?;
+    counted.write(output, VERSION).map_err(|error| error.to_string())?;
+    Ok(Exit::Ok)
+}
+
+/// A run with what readers of shares have counted of it.
+fn with_parts(path: &Path, parts: &[PathBuf]) -> Result<(RunResult, RunPicture), String> {
+    let run = RunFolder::open(path).map_err(|error| error.to_string())?;
+    let parts: Result<Vec<Counted>, _> =
+        parts.iter().map(|part| Counted::read(part, VERSION)).collect();
+    conclude::merged(&run, parts.map_err(|error| error.to_string())?)
 }
 
 /// The report in the form that was asked for.
@@ -63,11 +91,12 @@ fn write_form(
         compare::write(&compared, arguments.format, &arguments.output, colour)?;
         return Ok(compared.exit());
     }
+    let read = |path: &Path| with_parts(path, &arguments.merge);
     let all_at_once = match arguments.format {
-        Format::Html => return page(paths, &arguments.output),
-        Format::Svg => Some((formats::figures(paths, &arguments.output)?, String::new())),
-        Format::Csv => Some(formats::joined(paths, report::csv_of)?),
-        Format::Junit => Some(formats::joined(paths, report::junit_of)?),
+        Format::Html => return page(paths, &arguments.output, &read),
+        Format::Svg => Some((formats::figures(paths, &arguments.output, &read)?, String::new())),
+        Format::Csv => Some(formats::joined(paths, report::csv_of, &read)?),
+        Format::Junit => Some(formats::joined(paths, report::junit_of, &read)?),
         _ => None,
     };
     if let Some((results, text)) = all_at_once {
@@ -79,7 +108,7 @@ fn write_form(
     let mut text = String::new();
     let mut worst = Exit::Ok;
     for path in paths {
-        let result = conclude::read(path)?;
+        let (result, _) = read(path)?;
         text.push_str(&form(&result, arguments, colour));
         worst = worse(worst, &result);
     }
@@ -125,15 +154,14 @@ fn compared(
 }
 
 /// One page of all runs, an article each.
-fn page(paths: &[PathBuf], output: &Path) -> Result<Exit, String> {
+fn page(paths: &[PathBuf], output: &Path, read: ReadRun<'_>) -> Result<Exit, String> {
     if output == Path::new("-") && std::io::stdout().is_terminal() {
         return Err("a page is nothing to read in a terminal: add -o report.html".to_owned());
     }
     let mut runs = Vec::with_capacity(paths.len());
     let mut worst = Exit::Ok;
     for path in paths {
-        let run = RunFolder::open(path).map_err(|error| error.to_string())?;
-        let (result, picture) = conclude::analyse_with_picture(&run)?;
+        let (result, picture) = read(path)?;
         worst = worse(worst, &result);
         runs.push((result, picture));
     }

@@ -22,7 +22,7 @@ mod trial;
 
 pub use audits::{audits_asked, names as audit_names};
 pub use figures::vegeta::Vegeta;
-pub use folder::{AnalysisError, ChecksOf, analyse, analyse_trial, analyse_with_picture};
+pub use folder::{AnalysisError, ChecksOf, analyse, analyse_trial, analyse_with_picture, count};
 pub use judge::checks::Checks;
 pub use judge::search::seen;
 pub use judge::thresholds::check_threshold;

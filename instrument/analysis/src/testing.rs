@@ -6,6 +6,7 @@ use model::facts::{
     DeclaredFacts, Environment, Event, KindFacts, LoadFacts, TrialFacts, WorkerFacts,
 };
 use model::fault::{FaultDetail, FaultEvent, FaultPhase};
+use model::picture::TrialPicture;
 use model::plan::{Arrivals, LoadPlan, SettingPlan, ThresholdPlan};
 use model::quantity::Rate;
 use model::result::TrialResult;
@@ -140,10 +141,35 @@ impl Trial {
         self.stage_seconds.push(SecondOfStage { second, stage, node, count, lengths });
     }
 
+    /// Its result, which is the same when several readers share the rows.
     pub fn result(mut self) -> TrialResult {
         if self.consistent {
             self.make_consistent();
         }
+        let mut analysis = self.start();
+        self.rows.chunks(512).for_each(|batch| analysis.rows(batch));
+        let whole = self.finish(analysis);
+        if let Some(merged) = self.merged() {
+            assert!(format!("{whole:?}") == format!("{:?}", self.finish(merged)), "{whole:?}");
+        }
+        whole.0
+    }
+
+    /// What four readers count, one of whom has no rows; `None` where their counts do not go together.
+    fn merged(&self) -> Option<TrialAnalysis<'_>> {
+        let mut merged = self.start();
+        let of = |parts: usize| self.rows.len() * parts / 11;
+        for share in [0..of(2), of(2)..of(2), of(2)..of(7), of(7)..of(11)] {
+            let mut reader = self.start();
+            reader.rows(&self.rows[share]);
+            if !reader.can_be_split() || !merged.add(&reader.counts()) {
+                return None;
+            }
+        }
+        Some(merged)
+    }
+
+    fn start(&self) -> TrialAnalysis<'_> {
         let input = TrialInput {
             path: "settings/default/trial-0".into(),
             setting: &self.setting,
@@ -156,6 +182,10 @@ impl Trial {
         };
         let mut analysis = TrialAnalysis::new(input, Checks::default());
         analysis.spans(&self.spans);
+        analysis
+    }
+
+    fn finish(&self, mut analysis: TrialAnalysis<'_>) -> (TrialResult, TrialPicture) {
         for SecondOfStage { second, stage, node, count, lengths } in &self.stage_seconds {
             let samples = lengths.iter().map(|(_, count)| count).sum();
             let sum_ns = lengths.iter().map(|(ns, count)| ns.cast_unsigned() * count).sum();
@@ -163,13 +193,10 @@ impl Trial {
             let row = StageSecond { second, stage, node, count, sum_ns, samples, lengths };
             analysis.stage_second(&row);
         }
-        for batch in self.rows.chunks(512) {
-            analysis.rows(batch);
-        }
         for entry in self.entries.iter().flatten() {
             analysis.entry(entry, &[]);
         }
-        analysis.finish_with_picture(&self.events, &self.faults).0
+        analysis.finish_with_picture(&self.events, &self.faults)
     }
 
     fn make_consistent(&mut self) {

@@ -15,6 +15,7 @@ use model::plan::{SettingPlan, ThresholdPlan};
 use model::result::{FaultResult, TrialResult};
 use model::{Observation, Row};
 use record::StageSecond;
+use stats::carry::Carry;
 
 use crate::audits::{self, Evidence};
 use crate::figures::block::{BLOCK_ROWS, is_plausible};
@@ -144,6 +145,35 @@ impl<'a> TrialAnalysis<'a> {
             self.figures.measured(slot, rows);
             self.limits.measured(slot, rows);
         }
+    }
+
+    /// Whether readers of shares of the rows can count them, for [`Self::add`]. Users are followed from one row to the next, and
+    /// a check is shown all of them.
+    #[must_use]
+    pub fn can_be_split(&self) -> bool {
+        !self.checks.read_rows() && self.trial.facts.declared.kinds.iter().all(|kind| kind.step.is_none())
+    }
+
+    /// What was counted of the rows so far, for [`Self::add`].
+    #[must_use]
+    pub fn counts(mut self) -> Vec<u8> {
+        let mut it = Carry::write();
+        self.carry(&mut it);
+        it.written()
+    }
+
+    /// Adds what another has counted of later rows of the same trial. `false`: they do not go together, and nothing that was
+    /// counted is worth anything: the rows are to be read from the first.
+    #[must_use]
+    pub fn add(&mut self, counts: &[u8]) -> bool {
+        let mut it = Carry::add(counts);
+        self.carry(&mut it);
+        it.is_whole()
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.figures.carry(it);
+        self.limits.carry(it);
     }
 
     /// Says how many bytes at the end of the row log could not be read.

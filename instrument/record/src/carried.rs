@@ -13,6 +13,8 @@ const PLACES: usize = 1 << 16;
 /// The end of the last row that each connection carried.
 pub struct Carried {
     places: Vec<Place>,
+    /// Rows are passed from the middle of a file: one may follow another that was before them.
+    pub is_from_the_middle: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -25,7 +27,13 @@ struct Place {
 impl Carried {
     /// Before the first row.
     pub fn new() -> Self {
-        Self { places: vec![Place { end: NO_STAMP, connection: 0, worker: 0 }; PLACES] }
+        let place = Place { end: NO_STAMP, connection: 0, worker: 0 };
+        Self { places: vec![place; PLACES], is_from_the_middle: false }
+    }
+
+    /// Before the first row of a group in the middle of a file, of which nothing is asked that was before it.
+    pub fn from_the_middle() -> Self {
+        Self { is_from_the_middle: true, ..Self::new() }
     }
 
     /// When the last row that was sent on the connection of `row` ended; [`NO_STAMP`] if that is not known.

@@ -37,6 +37,7 @@
 mod baseline_names;
 mod carried;
 mod columns;
+mod counted;
 mod digest;
 mod disk;
 mod documents;
@@ -70,6 +71,7 @@ mod transactions_file;
 mod trial;
 mod trial_tables;
 
+pub use counted::{Counted, CountedTrial, RowsMark, Share};
 pub use digest::{DIGESTS, FilesSeal, SIGNATURE};
 pub use error::RecordError;
 pub use fault_log::FaultLog;

@@ -16,6 +16,7 @@ use parquet::errors::ParquetError;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Source, writing};
+use crate::counted::{RowsMark, Share};
 use crate::disk::{self, PartialFile, Sealed};
 use crate::documents::{read_json, write_json};
 use crate::error::RecordError;
@@ -111,6 +112,45 @@ impl TrialFolder {
             f(rows);
         }
         Ok(RowsRead { rows: sealed.rows, from_log: false, dropped_bytes: sealed.dropped_bytes })
+    }
+
+    /// Passes the rows of a share once, as [`Self::for_each_batch`] does those of all; together all shares pass all rows in that
+    /// order. The checksum of the file is looked at by whoever merges them.
+    ///
+    /// # Errors
+    /// Those of [`Self::for_each_batch`].
+    pub fn for_each_batch_of(
+        &self,
+        share: Share,
+        mut f: impl FnMut(&[Row]),
+    ) -> Result<(), RecordError> {
+        let path = self.file(TRANSACTIONS);
+        let mut reader = TransactionsReader::open(&path, Source::File(disk::open(&path)?))?;
+        reader.only(share)?;
+        while let Some(rows) = reader.next_batch()? {
+            f(rows);
+        }
+        Ok(())
+    }
+
+    /// The file of rows as it was sealed; `None`: they are in a log still, which is read from its beginning.
+    ///
+    /// # Errors
+    /// When seal.json cannot be read, and the log is not there either.
+    pub fn rows_mark(&self) -> Result<Option<RowsMark>, RecordError> {
+        if self.sealed_rows()?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.read_seal()?.files.get(TRANSACTIONS).copied().map(RowsMark))
+    }
+
+    /// Looks whether the file of rows is as it was sealed; gives how many bytes of the log were not in it.
+    ///
+    /// # Errors
+    /// When it is not, or cannot be read.
+    pub fn check_rows(&self) -> Result<u64, RecordError> {
+        self.verify_rows()?;
+        Ok(self.sealed_rows()?.map_or(0, |rows| rows.dropped_bytes))
     }
 
     /// How many rows there are. Sealed trials know; an unsealed log is read through.

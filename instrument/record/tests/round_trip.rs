@@ -36,12 +36,16 @@ fn random_rows_survive_log_and_seal() {
     }
 }
 
-/// Claim: more rows than a row group holds come back in the documented order, in batches within the bound, and
-/// sealing twice changes no byte.
+/// Claim: more rows than a row group holds come back in the documented order, in batches within the bound, also of readers
+/// who share them, and sealing twice changes no byte.
 #[test]
 fn many_row_groups() {
     let mut rng = Seed(11).rng();
     let mut rows: Vec<Row> = (0..300_000).map(|tx| http_row(&mut rng, tx)).collect();
+    // Connections that carry little: a row of the last group follows one of the first.
+    for (tx, connection) in (0..100).zip(100..).chain((290_000..290_100).zip(100..)) {
+        rows[tx].connection = connection;
+    }
     let_wait(&mut rng, &mut rows);
     let (_keep, trial) = new_trial(1);
     let mut log = trial.row_log().unwrap();
@@ -55,6 +59,14 @@ fn many_row_groups() {
     trial.for_each_batch(|batch| assert!(batch.len() <= BATCH_ROWS_MAX)).unwrap();
     let (_, found) = read_all(&trial);
     assert!(found == sealed_order(&rows));
+    for of in 1..5 {
+        let mut shared = Vec::new();
+        for number in 1..=of {
+            let share = format!("{number}/{of}").parse().unwrap();
+            trial.for_each_batch_of(share, |batch| shared.extend_from_slice(batch)).unwrap();
+        }
+        assert!(shared == found, "{of} readers");
+    }
 }
 
 /// Claim: a row takes at most ten bytes, of which two are how late its answer was read, also where transactions waited for

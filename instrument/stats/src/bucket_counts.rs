@@ -1,6 +1,7 @@
 //! How many values lie above another, to three digits: all that is kept where neither moments nor quantiles are asked for.
 
-use crate::layout::{THREE_DIGITS, index_of};
+use crate::carry::Carry;
+use crate::layout::{BUCKETS, THREE_DIGITS, index_of};
 
 /// Counts by bucket, in HdrHistogram's layout for three digits. What is negative counts as 0.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,11 @@ impl BucketCounts {
     #[must_use]
     pub fn above(&self, value: i64) -> u64 {
         self.counts.iter().skip(bucket(value) + 1).sum()
+    }
+
+    /// Adds the values of another, or writes them.
+    pub fn carry(&mut self, it: &mut Carry<'_>) {
+        it.growing(&mut self.counts, BUCKETS);
     }
 
     #[cold]

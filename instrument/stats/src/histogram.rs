@@ -1,7 +1,8 @@
 //! A histogram of nanoseconds with three significant digits over the whole range of `i64`, with the exact
 //! moments beside it.
 
-use crate::layout::{THREE_DIGITS, highest_of, index_of, rank};
+use crate::carry::Carry;
+use crate::layout::{BUCKETS, THREE_DIGITS, highest_of, index_of, rank};
 use crate::moments::Moments;
 use crate::percentile_steps::percentile_steps;
 
@@ -91,6 +92,13 @@ impl Histogram {
         }
         self.negative += other.negative;
         self.moments.merge(&other.moments);
+    }
+
+    /// Adds the samples of another, or writes them.
+    pub fn carry(&mut self, it: &mut Carry<'_>) {
+        it.growing(&mut self.counts, BUCKETS);
+        it.sum(&mut self.negative);
+        self.moments.carry(it);
     }
 
     /// Samples.

@@ -7,6 +7,9 @@
 /// Half the sub-bucket count of three significant digits, as a power of two: `2^10 = 1024`.
 pub(crate) const THREE_DIGITS: u32 = 10;
 
+/// Buckets of three digits, in whole octaves: the last is that of the largest value.
+pub(crate) const BUCKETS: usize = (index_of(u64::MAX, THREE_DIGITS) / 1024 + 1) * 1024;
+
 /// The bucket of `value`.
 #[inline]
 pub(crate) const fn index_of(value: u64, half_bits: u32) -> usize {

@@ -11,6 +11,7 @@
 
 mod bucket_counts;
 mod candidates;
+pub mod carry;
 pub mod censoring;
 pub mod change;
 pub mod combined;

@@ -1,6 +1,8 @@
 //! Count, extremes, mean and variance, exactly: sums in 128-bit integers, so that the order of the samples
 //! cannot change a digit.
 
+use crate::carry::Carry;
+
 /// Exact sums of integer samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moments {
@@ -64,6 +66,15 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+    }
+
+    /// Adds the samples of another, or writes them.
+    pub fn carry(&mut self, it: &mut Carry<'_>) {
+        it.sum(&mut self.count);
+        it.sum(&mut self.sum);
+        it.saturating(&mut self.sum_of_squares, u128::MAX);
+        it.min(&mut self.min);
+        it.max(&mut self.max);
     }
 
     /// Samples.

@@ -1,6 +1,7 @@
 //! A histogram for the many: one for every second, kind or code. It keeps pages of buckets only where samples
 //! fall, in half the digits of [`crate::Histogram`], so that ten thousand of them fit.
 
+use crate::carry::{Carry, Whole as _};
 use crate::layout::{highest_of, index_of, lowest_of, rank};
 use crate::moments::Moments;
 
@@ -8,6 +9,8 @@ use crate::moments::Moments;
 const HALF_BITS: u32 = 7;
 /// One page is one octave.
 const PAGE: usize = 1 << HALF_BITS;
+/// Pages up to that of the largest value.
+const PAGES: usize = index_of(u64::MAX, HALF_BITS) / PAGE + 1;
 
 /// Counts by bucket, kept by octave, with exact moments.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +114,20 @@ impl SparseHistogram {
         }
         self.negative += other.negative;
         self.moments.merge(&other.moments);
+    }
+
+    /// Adds the samples of another, or writes them.
+    pub fn carry(&mut self, it: &mut Carry<'_>) {
+        let mine = self.pages.iter().enumerate().filter(|(_, page)| page.is_some());
+        for page in it.places(mine.map(|(page, _)| page), PAGES) {
+            if self.pages.get(page).is_none_or(Option::is_none) {
+                self.add_page(page);
+            }
+            let counts = self.pages[page].as_mut().expect("added above");
+            it.each(&mut counts[..], |mine, theirs| Some(mine.plus(theirs).unwrap_or(u32::MAX)));
+        }
+        it.sum(&mut self.negative);
+        self.moments.carry(it);
     }
 
     /// Exact sums and extremes.

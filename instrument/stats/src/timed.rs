@@ -1,6 +1,7 @@
 //! A histogram that also knows when its samples fell: what intervals and charts over time need.
 
 use crate::candidates::Candidates;
+use crate::carry::Carry;
 use crate::histogram::Histogram;
 use crate::interval::{self, Slot};
 use crate::layout::rank;
@@ -57,6 +58,12 @@ impl TimedHistogram {
         for (slot, count) in other.missing.iter().enumerate() {
             self.add_missing(slot, *count);
         }
+    }
+
+    /// Adds the samples of another with as many slots, or writes them; of those that are missing it says nothing.
+    pub fn carry(&mut self, it: &mut Carry<'_>) {
+        self.all.carry(it);
+        self.slots.iter_mut().for_each(|slot| slot.carry(it));
     }
 
     /// Says that `count` of a slot are larger than every sample.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use model::facts::AgentFacts;
 use model::{Row, Stamp};
 use stats::Histogram;
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
@@ -27,12 +28,25 @@ pub(crate) struct AgentShares {
 pub(crate) struct AgentShare {
     pub name: String,
     first_worker: u32,
-    /// The last stall of each of its threads: from when to when it did nothing.
-    stalls: BTreeMap<u8, (Stamp, Stamp)>,
+    threads: BTreeMap<u8, Thread>,
     /// How late it was in sending, with what its stalls made of others that fell due in them.
     pub own_lag: Histogram,
     /// Response times.
     pub response: Histogram,
+}
+
+/// A thread of an agent.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    /// Its last stall: from when to when it did nothing.
+    stall: (Stamp, Stamp),
+    first_due: Stamp,
+}
+
+impl Default for Thread {
+    fn default() -> Self {
+        Self { stall: (0, 0), first_due: Stamp::MAX }
+    }
 }
 
 impl Part for AgentShares {
@@ -63,11 +77,36 @@ impl Part for AgentShares {
             }
         }
     }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.all.iter_mut().for_each(|share| share.carry(it));
+    }
 }
 
 impl AgentShare {
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let mine = self.threads.keys().map(|worker| usize::from(*worker));
+        for worker in it.places(mine, usize::from(u8::MAX) + 1) {
+            let worker = u8::try_from(worker).expect("below the bound");
+            let mine = self.threads.entry(worker).or_default();
+            let stall = (it.told(mine.stall.0), it.told(mine.stall.1));
+            let first_due = it.told(mine.first_due);
+            // A stall reaches into the other's rows: who was late by it is only known row by row.
+            if it.is_adding() && mine.stall.1 > first_due {
+                it.is_foreign();
+            }
+            it.adding(|| {
+                mine.stall = if stall == (0, 0) { mine.stall } else { stall };
+                mine.first_due = mine.first_due.min(first_due);
+            });
+        }
+        self.own_lag.carry(it);
+        self.response.carry(it);
+    }
+
     fn sent(&mut self, row: &Row, own_lag_ns: i64) {
-        let stall = self.stalls.entry(row.worker).or_insert((0, 0));
+        let Thread { stall, first_due } = self.threads.entry(row.worker).or_default();
+        *first_due = row.due.min(*first_due);
         if own_lag_ns > STALL_NS && row.sent > stall.1 {
             *stall = (row.ready, row.sent);
         }

@@ -13,11 +13,14 @@ use model::{Class, FinalStages, NO_STAMP, Outcome, PROBE_BASE, Row, Stamp};
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
+use stats::carry::Carry;
 
 /// Ids a page.
 const PAGE: usize = 1 << 16;
 /// Ids each space can hold: 2 GB of half bytes, which no dense numbering of rows reaches.
 const IDS_MAX: u64 = 1 << 32;
+/// And pages.
+const PAGES_MAX: usize = IDS_MAX as usize / PAGE;
 /// Examples kept of each fate.
 const EXAMPLES_MAX: usize = 100;
 /// Up to so many transactions the order of the ledger is compared with real time: 8 bytes each, 160 MB.
@@ -70,6 +73,33 @@ impl Nibbles {
         let before = page[at] >> shift & 15;
         page[at] = page[at] & !(15 << shift) | value << shift;
         before
+    }
+
+    /// Adds the values of another, or writes them; says how many ids both have. The other's count: it is later.
+    fn carry(&mut self, it: &mut Carry<'_>) -> u64 {
+        let mine = self.pages.iter().enumerate().filter(|(_, page)| page.is_some());
+        let (mut theirs, mut both) = (new_page(), 0);
+        for at in it.places(mine.map(|(at, _)| at), PAGES_MAX) {
+            if let Some(Some(mine)) = self.pages.get(at) {
+                theirs.copy_from_slice(&mine[..]);
+            }
+            it.runs(&mut theirs[..]);
+            it.adding(|| {
+                if at >= self.pages.len() {
+                    self.pages.resize_with(at + 1, || None);
+                }
+                let mine = self.pages[at].get_or_insert_with(new_page);
+                for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
+                    for half in [15, 15 << 4] {
+                        both += u64::from(*mine & half != 0 && theirs & half != 0);
+                        if theirs & half != 0 {
+                            *mine = *mine & !half | theirs & half;
+                        }
+                    }
+                }
+            });
+        }
+        both
     }
 
     /// Ids whose value is not zero, ascending.
@@ -162,6 +192,23 @@ impl Times {
         page[at] = (sent, acknowledged);
     }
 
+    /// Adds the times of another, or writes them; those of an id that both have are the later's.
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let mine = self.pages.iter().enumerate().filter(|(_, page)| page.is_some());
+        for at in it.places(mine.map(|(at, _)| at), PAGES_MAX) {
+            if at >= self.pages.len() {
+                self.pages.resize_with(at + 1, || None);
+            }
+            let page = self.pages[at].get_or_insert_with(new_times_page);
+            for known in page.iter_mut() {
+                let told = (it.told(known.0), it.told(known.1));
+                if told != (0, NEVER_ACKNOWLEDGED) {
+                    *known = told;
+                }
+            }
+        }
+    }
+
     fn get(&self, id: u64) -> Option<(u32, u32)> {
         let (page, at) = split(id);
         self.pages.get(page)?.as_ref().map(|page| page[at])
@@ -215,6 +262,21 @@ impl Part for Join {
 
     fn block(&mut self, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        it.sum(&mut self.rows);
+        it.sum(&mut self.acknowledged_unrecorded);
+        it.sum(&mut self.repeated_rows);
+        it.sum(&mut self.strange_rows);
+        // Where there are more in all, nobody asks for their times.
+        let is_timed = it.told(u8::from(self.rows <= ORDERED_MAX)) != 0;
+        for space in &mut self.spaces {
+            self.repeated_rows += space.told.carry(it);
+            if is_timed {
+                space.times.carry(it);
+            }
+        }
     }
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {

@@ -5,6 +5,7 @@ use model::{FinalStages, NO_STAMP, Row, Stamp};
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
+use stats::carry::Carry;
 use stats::trend::median;
 
 /// Connections of one engine thread that are told apart; what more there are is left out.
@@ -45,6 +46,19 @@ impl Part for FirstUse {
     fn block(&mut self, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
     }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        for thread in 0..it.length(self.threads.len(), usize::from(u8::MAX) + 1) {
+            let of = |at: usize| self.threads.get(thread).and_then(|it| *it.get(at)?);
+            let mine = (0..self.threads.get(thread).map_or(0, Vec::len)).filter(|at| of(*at).is_some());
+            let told: Vec<_> = it.places(mine, CONNECTIONS_MAX).into_iter().map(|at| {
+                let mine = of(at).unwrap_or(First { sent: 0, due: 0, service_ns: 0 });
+                let (sent, due) = (it.told(mine.sent), it.told(mine.due));
+                (at, First { sent, due, service_ns: it.told(mine.service_ns) })
+            }).collect();
+            it.adding(|| told.into_iter().for_each(|(at, first)| self.first(thread, at, first)));
+        }
+    }
 }
 
 impl FirstUse {
@@ -60,6 +74,12 @@ impl FirstUse {
         if row.sent == NO_STAMP || connection >= CONNECTIONS_MAX {
             return;
         }
+        let service_ns = row.service_ns(self.ends.of(row.stream)).unwrap_or(NO_STAMP);
+        self.first(thread, connection, First { sent: row.sent, due: row.due, service_ns });
+    }
+
+    /// Keeps it, if it is before what is known; of equals the one that is known.
+    fn first(&mut self, thread: usize, connection: usize, first: First) {
         if self.threads.len() <= thread {
             self.threads.resize(thread + 1, Vec::new());
         }
@@ -67,8 +87,10 @@ impl FirstUse {
         if thread.len() <= connection {
             thread.resize(connection + 1, None);
         }
-        let service_ns = row.service_ns(self.ends.of(row.stream)).unwrap_or(NO_STAMP);
-        thread[connection] = Some(First { sent: row.sent, due: row.due, service_ns });
+        let known = &mut thread[connection];
+        if known.is_none_or(|known| first.sent < known.sent) {
+            *known = Some(first);
+        }
     }
 
     /// Of all connections, for a window that begins at `start`.

@@ -8,6 +8,7 @@ use stats::BucketCounts;
 use crate::figures::grid::{Cells, Grid};
 use crate::figures::known::{Known, ns};
 use crate::figures::part::Part;
+use stats::carry::Carry;
 
 /// Counts of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,26 @@ impl Part for Flow {
 
     fn block(&mut self, rows: &[&Row]) {
         self.rows(rows);
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        for slot in &mut self.slots {
+            let SlotFlow { due, ended, committed, failed } = slot;
+            [due, ended, committed, failed].into_iter().for_each(|count| it.sum(count));
+        }
+        for stage in 0..STAGES_MAX {
+            self.since_start[stage].carry(it);
+            self.since_end[stage].carry(it);
+        }
+        it.sums(&mut self.reached_of_due);
+        it.sum(&mut self.before);
+        it.sum(&mut self.area_ns);
+        it.sum(&mut self.time_ns);
+        it.sum(&mut self.due_in_window);
+        it.sum(&mut self.sent_in_window);
+        it.min(&mut self.first_due);
+        it.max(&mut self.last_due);
+        it.sums(&mut self.windows);
     }
 
     fn add_to(&mut self, _trial: &Known<'_>, result: &mut TrialResult) {

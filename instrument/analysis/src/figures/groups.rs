@@ -6,11 +6,13 @@ use model::facts::KindFacts;
 use model::result::{ErrorResult, GroupResult, TrialResult};
 use model::{Outcome, Row, Stamp};
 use stats::SparseHistogram;
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::latency::is_answer;
 use crate::figures::part::Part;
 use crate::figures::tally::Tally;
+use crate::figures::told;
 
 /// Kinds beyond this many share one group. A file that names more is not one that a person will read by kind.
 const KINDS_MAX: usize = 100_000;
@@ -44,6 +46,12 @@ impl Group {
         self.tally.merge(&other.tally);
         self.response.merge(&other.response);
         self.response.record_all(&other.waiting);
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.response.record_all(&std::mem::take(&mut self.waiting));
+        self.tally.carry(it);
+        self.response.carry(it);
     }
 
     fn response(&self) -> SparseHistogram {
@@ -98,6 +106,40 @@ struct ErrorTally {
     example: u64,
 }
 
+impl ErrorTally {
+    /// Keeps the example that is before the other.
+    fn consider(&mut self, (first, example): (Stamp, u64), outcome: Outcome) {
+        // Rows come in the order of the record, which workers share: the earliest is looked for, not taken.
+        if (first, example) < (self.first, self.example) {
+            (self.first, self.example, self.outcome) = (first, example, outcome);
+        }
+    }
+
+    /// The tallies of a list, by their places.
+    fn carry(all: &mut [Option<Self>], it: &mut Carry<'_>) {
+        let mine = all.iter().enumerate().filter(|(_, tally)| tally.is_some());
+        for at in it.places(mine.map(|(at, _)| at), all.len()) {
+            let none = Self { count: 0, outcome: Outcome::Shed, first: 0, last: 0, example: 0 };
+            let mine = all[at].as_ref().unwrap_or(&none);
+            let theirs = Self {
+                count: it.told(mine.count),
+                outcome: told::outcome(it, mine.outcome),
+                first: it.told(mine.first),
+                last: it.told(mine.last),
+                example: it.told(mine.example),
+            };
+            it.adding(|| match &mut all[at] {
+                None => all[at] = Some(theirs),
+                Some(mine) => {
+                    mine.count = mine.count.saturating_add(theirs.count);
+                    mine.last = mine.last.max(theirs.last);
+                    mine.consider((theirs.first, theirs.example), theirs.outcome);
+                }
+            });
+        }
+    }
+}
+
 /// Groups of the measured stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
@@ -118,6 +160,24 @@ impl Part for Groups {
 
     fn measured(&mut self, _slot: usize, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let mine = self.kinds.iter().enumerate().filter(|(_, kind)| kind.is_some());
+        for place in it.places(mine.map(|(place, _)| place), KINDS_MAX) {
+            self.carry_kind(place, it);
+        }
+        self.other_kinds.carry(it);
+        let mine = self.codes.iter().enumerate().filter(|(_, group)| group.is_some());
+        for code in it.places(mine.map(|(code, _)| code), usize::from(u16::MAX) + 1) {
+            at(&mut self.codes, code, Box::default).carry(it);
+        }
+        let count = it.length(self.errors.len(), usize::from(u16::MAX) + 1);
+        if count > self.errors.len() {
+            self.errors.resize(count, None);
+        }
+        ErrorTally::carry(&mut self.errors, it);
+        ErrorTally::carry(&mut self.wordless, it);
     }
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {
@@ -150,6 +210,23 @@ impl Groups {
         }
     }
 
+    /// Where the other took another code for the main one of a kind, its rows are of any other code here.
+    fn carry_kind(&mut self, place: usize, it: &mut Carry<'_>) {
+        let code = it.told(self.kinds.get(place).and_then(Option::as_ref).map_or(0, |kind| kind.code));
+        let kind = at(&mut self.kinds, place, || Kind::of_code(code));
+        if kind.code == code {
+            kind.main.carry(it);
+        } else {
+            let mut theirs = Group::default();
+            theirs.carry(it);
+            kind.other.get_or_insert_default().merge(&theirs);
+            at(&mut self.codes, usize::from(code), Box::default).merge(&theirs);
+        }
+        if it.told(u8::from(kind.other.is_some())) != 0 {
+            kind.other.get_or_insert_default().carry(it);
+        }
+    }
+
     fn code(&mut self, row: &Row) {
         at(&mut self.codes, usize::from(row.code), Box::default).row(row);
     }
@@ -173,12 +250,7 @@ impl Groups {
         });
         tally.count += 1;
         tally.last = tally.last.max(row.end);
-        // Rows come in the order of the record, which workers share: the earliest is looked for, not taken.
-        if row.end < tally.first || (row.end == tally.first && row.tx < tally.example) {
-            tally.first = row.end;
-            tally.example = row.tx;
-            tally.outcome = row.outcome;
-        }
+        tally.consider((row.end, row.tx), row.outcome);
     }
 
     /// By kind, in the order of the trial's list of kinds; kinds that never came are left out.

@@ -9,6 +9,7 @@ use model::result::{
     TrialResult,
 };
 use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
+use stats::carry::Carry;
 use stats::censoring::{Unconditional, restricted_mean, unconditional_quantile};
 use stats::sections::Section;
 use stats::{Histogram, QuantileInterval, TimedHistogram};
@@ -37,6 +38,14 @@ impl Times {
     fn refuse(&mut self, slot: usize, time: i64) {
         let slots = self.reached.slots().len();
         self.refused.get_or_insert_with(|| Box::new(TimedHistogram::new(slots))).record(slot, time);
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.reached.carry(it);
+        if it.told(u8::from(self.refused.is_some())) != 0 {
+            let slots = self.reached.slots().len();
+            self.refused.get_or_insert_with(|| Box::new(TimedHistogram::new(slots))).carry(it);
+        }
     }
 
     /// Of those that reached the stage and those that were refused; `None` where none was.
@@ -170,6 +179,16 @@ impl Part for Latencies {
 
     fn measured(&mut self, slot: usize, rows: &[&Row]) {
         self.rows(slot, rows);
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        for stage in &mut self.stages {
+            stage.response.carry(it);
+            stage.service.carry(it);
+        }
+        it.sums(&mut self.due);
+        let Lags { same, send, own, values: _ } = &mut self.lags;
+        [same, send, own].into_iter().for_each(|lags| lags.carry(it));
     }
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {

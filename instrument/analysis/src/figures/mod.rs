@@ -33,6 +33,7 @@ pub(crate) mod stated;
 pub(crate) mod steps;
 pub(crate) mod tally;
 pub(crate) mod timeline;
+pub(crate) mod told;
 pub(crate) mod traces;
 pub(crate) mod under_way;
 pub(crate) mod user_flows;

@@ -14,6 +14,7 @@ use model::result::{
     Distribution, NodeStageColumn, NodeStageGap, NodeStageResult, NodeStagesResult, TrialResult,
 };
 use record::StageSecond;
+use stats::carry::Carry;
 use stats::{Histogram, SparseHistogram};
 
 use crate::figures::grid::{Grid, SECOND};
@@ -55,6 +56,9 @@ impl Part for Option<NodeStages> {
     fn of_trial(trial: &Known<'_>) -> Self {
         NodeStages::new(trial.facts, &trial.grid, trial.last)
     }
+
+    /// It is of seconds of nodes alone.
+    fn carry(&mut self, _: &mut Carry<'_>) {}
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {
         let stages = self.as_ref();

@@ -1,6 +1,7 @@
 //! Whether the stamps of a row stand in the only order that time allows.
 
 use model::{FinalStages, NO_STAMP, Outcome, Row};
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
@@ -27,6 +28,15 @@ impl Part for Order {
 
     fn block(&mut self, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        it.sum(&mut self.violations);
+        it.first(&mut self.example);
+        it.sum(&mut self.negative);
+        it.first(&mut self.negative_example);
+        it.sum(&mut self.contradictions);
+        it.first(&mut self.contradiction_example);
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use model::result::{PageResult, TrialResult};
 use model::{Outcome, Row};
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::left_out::LeftOut;
@@ -42,6 +43,11 @@ struct Block {
     committed: [u64; BLOCK as usize / 64],
 }
 
+impl Block {
+    const NONE: Self =
+        Self { due: [0; BLOCK as usize / 64], committed: [0; BLOCK as usize / 64] };
+}
+
 impl Part for Page {
     fn of_trial(trial: &Known<'_>) -> Self {
         Self::new(trial.setting.measure.calls, &LeftOut::new(&trial.facts.declared))
@@ -49,6 +55,34 @@ impl Part for Page {
 
     fn measured(&mut self, _slot: usize, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        for (due, committed) in [&mut self.all, &mut self.without] {
+            it.sum(due);
+            it.sum(committed);
+        }
+        it.any(&mut self.is_full);
+        let numbers: Vec<u64> = self.index.keys().copied().collect();
+        for at in 0..it.length(numbers.len(), BLOCKS_MAX) {
+            let number = it.told(numbers.get(at).copied().unwrap_or_default());
+            let mut other = match self.index.get(&number) {
+                Some(place) if !it.is_adding() => self.blocks[*place].clone(),
+                _ => Block::NONE,
+            };
+            it.sums(&mut other.due);
+            it.sums(&mut other.committed);
+            it.adding(|| {
+                if self.last.0 == number || self.find(number) {
+                    let block = &mut self.blocks[self.last.1];
+                    let bits = |mine: &mut [u64], theirs: &[u64]| {
+                        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine |= theirs);
+                    };
+                    bits(&mut block.due, &other.due);
+                    bits(&mut block.committed, &other.committed);
+                }
+            });
+        }
     }
 
     fn add_to(&mut self, _trial: &Known<'_>, result: &mut TrialResult) {
@@ -98,8 +132,7 @@ impl Page {
                 return false;
             }
             None => {
-                let none = [0; BLOCK as usize / 64];
-                self.blocks.push(Block { due: none, committed: none });
+                self.blocks.push(Block::NONE);
                 self.index.insert(number, self.blocks.len() - 1);
                 self.blocks.len() - 1
             }

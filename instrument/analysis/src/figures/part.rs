@@ -3,6 +3,7 @@
 
 use model::Row;
 use model::result::TrialResult;
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 
@@ -19,6 +20,10 @@ pub(crate) trait Part {
 
     /// The rows among these of the stream whose latency is the result.
     fn measured(&mut self, _slot: usize, _rows: &[&Row]) {}
+
+    /// Adds what a reader of later rows of the same trial has counted, or writes what this one has. What entries of the ledger,
+    /// spans and seconds of nodes make is no part of it: they are read when all rows are in.
+    fn carry(&mut self, it: &mut Carry<'_>);
 
     /// Adds its numbers to the result, when all rows and entries are in. The parts before it in the list have added theirs.
     fn add_to(&mut self, _trial: &Known<'_>, _result: &mut TrialResult) {}
@@ -48,6 +53,10 @@ macro_rules! parts {
 
             fn measured(&mut self, slot: usize, rows: &[&model::Row]) {
                 $(self.$name.measured(slot, rows);)*
+            }
+
+            fn carry(&mut self, it: &mut stats::carry::Carry<'_>) {
+                $(self.$name.carry(it);)*
             }
 
             fn add_to(

@@ -4,6 +4,7 @@
 use model::Row;
 use model::plan::{Arrivals, Schedule, SettingPlan};
 use model::quantity::Rate;
+use stats::carry::Carry;
 
 use crate::figures::grid::{Cells, Grid};
 use crate::figures::known::Known;
@@ -49,6 +50,12 @@ impl Part for Option<Phases> {
     fn measured(&mut self, _slot: usize, rows: &[&Row]) {
         if let Some(phases) = self {
             rows.iter().for_each(|row| phases.row(row));
+        }
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        if let Some(phases) = self {
+            it.each(&mut phases.longest_ns, |mine, theirs| Some(mine.max(theirs)));
         }
     }
 }

@@ -5,6 +5,7 @@ use model::facts::LoadFacts;
 use model::result::{ConnectionsResult, TrialResult};
 use model::{NO_STAMP, Outcome, Row, Stamp};
 use stats::Histogram;
+use stats::carry::Carry;
 
 use crate::figures::grid::{Grid, SECOND};
 use crate::figures::known::Known;
@@ -50,6 +51,20 @@ impl Part for Pool {
 
     fn block(&mut self, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let mine = (0..self.change.len()).filter(|at| self.change[*at] != (0, false));
+        for at in it.places(mine, self.change.len()) {
+            let (more, has_begun) = &mut self.change[at];
+            it.sum(more);
+            it.any(has_begun);
+        }
+        self.waits.carry(it);
+        it.sum(&mut self.at_once);
+        it.sum(&mut self.free);
+        it.sum(&mut self.free_ns);
+        it.sum(&mut self.served);
     }
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {

@@ -6,6 +6,7 @@ use model::Row;
 use crate::figures::known::Known;
 use crate::figures::part::Part;
 use stats::Histogram;
+use stats::carry::Carry;
 
 /// The measured transactions that reached the final stage.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,13 @@ impl Part for Received {
 
     fn measured(&mut self, _slot: usize, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        it.sum(&mut self.unstamped);
+        self.lag.carry(it);
+        self.response.carry(it);
+        self.as_read.carry(it);
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use model::result::FaultResult;
 use model::{FinalStages, NO_STAMP, Row, Stamp};
+use stats::carry::Carry;
 
 use crate::figures::faults::TOGETHER_NS;
 use crate::figures::known::Known;
@@ -17,6 +18,8 @@ use crate::figures::part::Part;
 const UNIT_NS: Stamp = 1_000_000;
 /// Bits at most: 4 MiB.
 const BITS_MAX: usize = 1 << 25;
+/// How often a unit is doubled at most: for a trial of decades.
+const DOUBLED_MAX: u32 = 17;
 
 /// When anything was committed (or, of a closed loop, ended), to the unit.
 #[derive(Clone, Default)]
@@ -43,6 +46,10 @@ impl Part for Committed {
             rows.iter().for_each(|row| times.add(row.marks[self.ends.of(row.stream)]));
         }
     }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.times.iter_mut().for_each(|times| times.carry(it));
+    }
 }
 
 /// When transactions ended in whatever way; kept where arrivals wait for answers.
@@ -62,6 +69,15 @@ impl Part for Ended {
             rows.iter().for_each(|row| times.add(row.end));
         }
     }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.times.iter_mut().for_each(|times| times.carry(it));
+    }
+}
+
+/// Whether a unit comes of doubling the finest, and is one that a trial can need.
+pub(crate) fn is_unit(unit_ns: Stamp, finest_ns: Stamp) -> bool {
+    (0..DOUBLED_MAX).any(|times| finest_ns << times == unit_ns)
 }
 
 impl Commits {
@@ -81,6 +97,23 @@ impl Commits {
             self.words.resize(at / 64 + 1, 0);
         }
         self.words[at / 64] |= 1 << (at % 64);
+    }
+
+    /// Adds the units of another, or writes them: the longer of the two is that of both.
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let mut other = if it.is_adding() { Self::default() } else { self.clone() };
+        other.unit_ns = it.told(other.unit_ns);
+        it.growing(&mut other.words, BITS_MAX / 64);
+        if !other.words.is_empty() && !is_unit(other.unit_ns, UNIT_NS) {
+            it.is_foreign();
+        }
+        it.adding(|| {
+            while !other.words.is_empty() && self.unit_ns.max(UNIT_NS) < other.unit_ns {
+                self.unit_ns = self.unit_ns.max(UNIT_NS);
+                self.coarsen();
+            }
+            other.stamps().for_each(|at| self.add(at));
+        });
     }
 
     /// Doubles the unit: two neighbours become one.

@@ -8,6 +8,7 @@
 use model::facts::{LedgerEntry, TrialFacts};
 use model::result::{StatedLatency, TrialResult};
 use stats::Histogram;
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
@@ -26,6 +27,9 @@ impl Part for Stated {
     fn of_trial(_: &Known<'_>) -> Self {
         Self::default()
     }
+
+    /// It is of entries alone.
+    fn carry(&mut self, _: &mut Carry<'_>) {}
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {
         if trial.facts.after.ledger.read {

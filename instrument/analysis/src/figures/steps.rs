@@ -12,6 +12,7 @@ use model::quantity::show_ns;
 use model::result::{NodeStagesResult, StepResult, StepsResult, TrialResult};
 use model::{FinalStages, NO_STAMP, Row, Stamp};
 use stats::SparseHistogram;
+use stats::carry::Carry;
 
 use crate::figures::grid::SECOND;
 use crate::figures::known::Known;
@@ -102,6 +103,18 @@ impl Part for Option<Steps> {
         if let Some(steps) = self {
             rows.iter().for_each(|row| steps.row(row));
         }
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let Some(mine) = self else { return };
+        for step in &mut mine.steps {
+            step.tally.carry(it);
+            step.response.carry(it);
+            step.of_load.carry(it);
+            it.sum(&mut step.change);
+        }
+        it.sum(&mut mine.before);
+        it.sums(&mut mine.marks);
     }
 
     fn add_to(&mut self, _trial: &Known<'_>, result: &mut TrialResult) {

@@ -3,6 +3,7 @@
 use model::result::Counts;
 use model::{Class, FinalStages, NO_STAMP, Outcome, Row};
 use stats::Histogram;
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
@@ -51,6 +52,11 @@ impl Part for Streams {
             times.for_each(|ns| self.background.record(ns));
         }
     }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.tallies.iter_mut().for_each(|tally| tally.carry(it));
+        self.background.carry(it);
+    }
 }
 
 impl Streams {
@@ -64,6 +70,15 @@ impl Streams {
 impl Part for Tally {
     fn of_trial(_: &Known<'_>) -> Self {
         Self::default()
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        it.sum(&mut self.plain);
+        it.sums(&mut self.by_outcome);
+        it.sum(&mut self.sent);
+        it.sum(&mut self.resent);
+        it.sum(&mut self.attempts);
+        it.max(&mut self.attempts_max);
     }
 }
 

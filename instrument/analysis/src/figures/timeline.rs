@@ -3,18 +3,21 @@
 //! Its size depends on the length of the trial, never on the number of rows. It must not decide anything: audits
 //! and thresholds rest on the measured window, this on everything.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use model::picture::{SLOWEST_MAX, SlowTransaction, density_bucket};
 use model::result::{TIMELINE_COLUMNS_MAX, Timeline, TimelineColumn, TrialResult};
-use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp};
+use model::{NO_STAMP, Outcome, Row, STAGES_MAX, Stamp, TxId};
 use stats::SparseHistogram;
+use stats::carry::Carry;
 
 use crate::figures::block::Values;
 use crate::figures::grid::Cells;
 use crate::figures::known::Known;
 use crate::figures::latency::BEYOND_MIN;
 use crate::figures::part::Part;
+use crate::figures::told;
 
 /// Lengths of a column that people can read off an axis, ns; the shortest that needs few enough columns is taken.
 const WIDTHS_NS: [i64; 14] = {
@@ -54,8 +57,8 @@ struct Cell {
     own_lag: SparseHistogram,
     /// The slowest so far, in no order.
     slowest: Vec<Row>,
-    /// The length of the fastest of `slowest`, once there are as many as are kept.
-    bar: i64,
+    /// The place of the fastest of `slowest`, once there are as many as are kept.
+    bar: (i64, Reverse<TxId>),
 }
 
 /// All columns.
@@ -124,6 +127,10 @@ impl Part for TimelineTally {
 
     fn block(&mut self, rows: &[&Row]) {
         self.rows(rows);
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.cells.iter_mut().for_each(|cell| cell.carry(it));
     }
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {
@@ -259,7 +266,7 @@ impl TimelineTally {
         let mut all = Vec::new();
         for (column, cell) in self.cells.iter().enumerate() {
             let mut rows = cell.slowest.clone();
-            rows.sort_by_key(|row| (std::cmp::Reverse(length(row)), row.tx));
+            rows.sort_by_key(|row| Reverse(slowness(row)));
             all.extend(rows.into_iter().map(|row| SlowTransaction { column, row }));
         }
         all
@@ -267,6 +274,23 @@ impl TimelineTally {
 }
 
 impl Cell {
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        it.sum(&mut self.due);
+        it.sum(&mut self.sent);
+        for at in 0..it.length(self.outcomes.len(), usize::from(u8::MAX)) {
+            let (outcome, count) = self.outcomes.get(at).copied().unwrap_or((Outcome::Shed, 0));
+            let (outcome, count) = (told::outcome(it, outcome), it.told(count));
+            it.adding(|| self.ended(outcome, count));
+        }
+        it.sums(&mut self.reached);
+        self.response.carry(it);
+        self.own_lag.carry(it);
+        for at in 0..it.length(self.slowest.len(), SLOWEST_MAX) {
+            let row = told::row(it, self.slowest.get(at).unwrap_or(&Row::EMPTY));
+            it.adding(|| self.consider(&row));
+        }
+    }
+
     fn ended(&mut self, outcome: Outcome, count: u64) {
         if count == 0 {
             return;
@@ -278,10 +302,10 @@ impl Cell {
         }
     }
 
-    /// Keeps the row if it is among the slowest; of equals the first stays.
+    /// Keeps the row if it is among the slowest, whatever order they come in.
     #[inline]
     fn consider(&mut self, row: &Row) {
-        if self.slowest.len() == SLOWEST_MAX && length(row) <= self.bar {
+        if self.slowest.len() == SLOWEST_MAX && slowness(row) <= self.bar {
             return;
         }
         self.keep(row);
@@ -291,17 +315,17 @@ impl Cell {
         if self.slowest.len() < SLOWEST_MAX {
             self.slowest.push(*row);
         } else {
-            let fastest = self.slowest.iter_mut().min_by_key(|kept| length(kept));
+            let fastest = self.slowest.iter_mut().min_by_key(|kept| slowness(kept));
             *fastest.expect("as many as are kept") = *row;
         }
-        self.bar = self.slowest.iter().map(length).min().expect("one was just kept");
+        self.bar = self.slowest.iter().map(slowness).min().expect("one was just kept");
     }
 }
 
-/// From when it was due to when its outcome was known.
+/// From when it was due to when its outcome was known; of equals the first is the slower.
 #[inline]
-fn length(row: &Row) -> i64 {
-    row.end - row.due
+fn slowness(row: &Row) -> (i64, Reverse<TxId>) {
+    (row.end - row.due, Reverse(row.tx))
 }
 
 fn width_of(length: i64) -> i64 {
@@ -395,7 +419,7 @@ mod tests {
             tally.rows(&[&row(tx, 50 * MS, (mixed + 1) * 1_000, Outcome::Committed)]);
         }
         let slowest = tally.slowest();
-        let lengths: Vec<i64> = slowest.iter().map(|slow| length(&slow.row) / 1_000).collect();
+        let lengths: Vec<i64> = slowest.iter().map(|slow| slowness(&slow.row).0 / 1_000).collect();
         assert_eq!(lengths, (993..=1_000).rev().collect::<Vec<_>>());
         let counted: u32 = tally.density()[0].iter().map(|(_, count)| count).sum();
         assert_eq!(counted, 1_000);

@@ -4,10 +4,12 @@
 use model::node_events::Span;
 use model::picture::{TRACE_SPANS_MAX, TRACES_MAX, Trace};
 use model::{Row, TxId};
+use stats::carry::Carry;
 
 use crate::figures::grid::Grid;
 use crate::figures::known::Known;
 use crate::figures::part::Part;
+use crate::figures::told;
 
 /// The traces that are drawn, by transaction.
 #[derive(Clone, Default)]
@@ -22,6 +24,15 @@ impl Part for Traces {
 
     fn block(&mut self, rows: &[&Row]) {
         rows.iter().for_each(|row| self.row(row));
+    }
+
+    /// Who is chosen is known to all; a row is one reader's.
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let mine = self.chosen.iter().enumerate().filter(|(_, trace)| trace.row.is_some());
+        for at in it.places(mine.map(|(at, _)| at), self.chosen.len()) {
+            let row = told::row(it, self.chosen[at].row.as_ref().unwrap_or(&Row::EMPTY));
+            it.adding(|| self.chosen[at].row = Some(row));
+        }
     }
 }
 

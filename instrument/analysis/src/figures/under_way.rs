@@ -5,9 +5,11 @@
 
 use model::result::FaultResult;
 use model::{NO_STAMP, Row, Stamp};
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
+use crate::figures::silence::is_unit;
 
 /// The finest unit, nanoseconds.
 const UNIT_NS: Stamp = 1_000_000;
@@ -43,6 +45,27 @@ impl Part for Option<UnderWay> {
             rows.iter().for_each(|row| under_way.row(row));
         }
     }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        let Some(mine) = self else { return };
+        let mut other = if it.is_adding() { UnderWay::default() } else { mine.clone() };
+        other.unit_ns = it.told(other.unit_ns);
+        let mut counts: Vec<u32> =
+            other.units.iter().flat_map(|unit| [unit.sent, unit.ended]).collect();
+        it.growing(&mut counts, UNITS_MAX * 2);
+        if !is_unit(other.unit_ns, UNIT_NS) {
+            it.is_foreign();
+        }
+        it.adding(|| {
+            for (at, counts) in (0..).zip(counts.chunks_exact(2)) {
+                if *counts != [0, 0] {
+                    let unit = mine.unit_of(at * other.unit_ns, other.unit_ns);
+                    unit.sent = unit.sent.saturating_add(counts[0]);
+                    unit.ended = unit.ended.saturating_add(counts[1]);
+                }
+            }
+        });
+    }
 }
 
 impl UnderWay {
@@ -57,7 +80,12 @@ impl UnderWay {
     }
 
     fn unit(&mut self, at: Stamp) -> &mut Unit {
-        while self.place(at) >= UNITS_MAX {
+        self.unit_of(at, UNIT_NS)
+    }
+
+    /// The unit of a stamp that is known to `ns`.
+    fn unit_of(&mut self, at: Stamp, ns: Stamp) -> &mut Unit {
+        while self.place(at) >= UNITS_MAX || self.unit_ns < ns {
             let sum = |pair: &[Unit]| Unit {
                 sent: pair.iter().map(|unit| unit.sent).sum(),
                 ended: pair.iter().map(|unit| unit.ended).sum(),

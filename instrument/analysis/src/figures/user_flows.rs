@@ -7,6 +7,7 @@ use model::facts::{KindFacts, StepFacts};
 use model::result::{FlowResult, FlowsResult, TrialResult};
 use model::{NO_STAMP, Outcome, Row, Stamp};
 use stats::SparseHistogram;
+use stats::carry::Carry;
 
 use crate::figures::float::to_f64;
 use crate::figures::grid::Grid;
@@ -94,6 +95,9 @@ impl Part for UserFlows {
             rows.iter().filter(|row| row.stream == MAIN).for_each(|row| self.row(row));
         }
     }
+
+    /// A user's rows are followed from one to the next: where there are flows, there are no shares.
+    fn carry(&mut self, _: &mut Carry<'_>) {}
 
     fn add_to(&mut self, _: &Known<'_>, result: &mut TrialResult) {
         if self.steps.is_empty() {

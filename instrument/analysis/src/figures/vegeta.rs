@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use model::result::{TrialResult, VegetaResult};
 use model::{NO_STAMP, Outcome, Row, Stamp};
 use stats::Histogram;
+use stats::carry::Carry;
 
 use crate::figures::block::Values;
 use crate::figures::known::Known;
@@ -57,6 +58,22 @@ impl Part for Vegeta {
 
     fn measured(&mut self, _slot: usize, rows: &[&Row]) {
         self.rows(rows);
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.latencies.carry(it);
+        it.min(&mut self.first_sent);
+        it.max(&mut self.last_sent);
+        it.max(&mut self.last_end);
+        it.sum(&mut self.bytes_in);
+        it.sum(&mut self.bytes_out);
+        it.sum(&mut self.committed);
+        it.sums(&mut self.codes);
+        let count = it.length(self.errors.len(), usize::from(u16::MAX) + 1);
+        if count > self.errors.len() {
+            self.errors.resize(count, Stamp::MAX);
+        }
+        self.errors[..count].iter_mut().for_each(|first| it.min(first));
     }
 
     fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {

@@ -8,6 +8,7 @@ use model::node_events::{NodeStage, Span};
 use model::result::{LegResult, TrialResult, WayResult};
 use model::{NO_STAMP, Row, Stamp, TxId};
 use stats::Histogram;
+use stats::carry::Carry;
 
 use crate::figures::known::Known;
 use crate::figures::part::Part;
@@ -74,6 +75,18 @@ impl Part for Way {
     fn measured(&mut self, _slot: usize, rows: &[&Row]) {
         if !self.followed.is_empty() {
             rows.iter().for_each(|row| self.row(row));
+        }
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        it.sum(&mut self.incomplete);
+        it.sum(&mut self.disordered);
+        it.saturating(&mut self.total_ns, u64::MAX);
+        for leg in &mut self.legs {
+            it.saturating(&mut leg.sum_ns, u64::MAX);
+            leg.lengths.carry(it);
+            // The largest is that of the lengths.
+            leg.max_ns = leg.lengths.moments().max();
         }
     }
 

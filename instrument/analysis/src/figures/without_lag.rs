@@ -10,6 +10,7 @@ use model::Row;
 use crate::figures::known::Known;
 use crate::figures::part::Part;
 use stats::Histogram;
+use stats::carry::Carry;
 
 /// A lag of less than one part in this many of a response time moves no quantile by more than that part, which is far
 /// less than what is judged.
@@ -36,6 +37,11 @@ impl Part for WithoutLag {
                 self.row(ns, lag);
             }
         }
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        self.from.carry(it);
+        self.to.carry(it);
     }
 }
 

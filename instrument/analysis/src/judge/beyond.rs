@@ -8,6 +8,7 @@ use model::plan::{Level, ThresholdPlan};
 use model::quantity::{show_count, show_ns};
 use model::result::{Answer, Counted};
 use model::{NO_STAMP, Outcome, Row};
+use stats::carry::Carry;
 use stats::exceedance::{Counts, Decision, Ruling, decide, needed_for, rule};
 use stats::{Histogram, Tail};
 
@@ -77,6 +78,17 @@ impl Part for Beyond {
 
     fn measured(&mut self, slot: usize, rows: &[&Row]) {
         self.rows(slot, rows);
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        for limit in &mut self.limits {
+            it.sum(&mut limit.reached);
+            for slot in &mut limit.slots {
+                let Slot { all, beyond, less_own, missing, refused, certain } = slot;
+                let counts = [all, beyond, less_own, missing, refused, certain];
+                counts.into_iter().for_each(|count| it.sum(count));
+            }
+        }
     }
 }
 

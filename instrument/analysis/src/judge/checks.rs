@@ -44,6 +44,11 @@ impl Checks {
         self.running.iter().any(|one| one.check.reads.observations)
     }
 
+    /// Whether any asks for rows, which it is shown one after another.
+    pub(crate) fn read_rows(&self) -> bool {
+        self.running.iter().any(|one| one.check.reads.rows)
+    }
+
     pub(crate) fn rows(&mut self, rows: &[Row]) {
         for state in self.that(|reads| reads.rows) {
             rows.iter().for_each(|row| state.row(row));

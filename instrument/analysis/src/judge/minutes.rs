@@ -10,6 +10,7 @@ use model::result::{
 };
 use model::{Outcome, Row, Stamp};
 use stats::SparseHistogram;
+use stats::carry::Carry;
 
 use crate::audits::PREFLIGHT;
 use crate::figures::float::to_f64;
@@ -120,6 +121,14 @@ impl Part for Option<Minutes> {
     fn measured(&mut self, _slot: usize, rows: &[&Row]) {
         if let Some(minutes) = self {
             rows.iter().for_each(|row| minutes.row(row));
+        }
+    }
+
+    fn carry(&mut self, it: &mut Carry<'_>) {
+        for minute in self.iter_mut().flat_map(|minutes| &mut minutes.minutes) {
+            it.sum(&mut minute.due);
+            it.sum(&mut minute.committed);
+            minute.answered.carry(it);
         }
     }
 

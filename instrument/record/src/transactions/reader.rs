@@ -1,5 +1,7 @@
 //! Reads transactions.parquet back, column by column into rows. A file that breaks the format is an error, never a panic.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 
 use model::{Class, NO_STAMP, Outcome, Row, STAGES_MAX};
@@ -9,6 +11,7 @@ use parquet::errors::ParquetError;
 use super::{FIRST, LAST, SCHEMA, SCHEMA_WITHOUT_LAG, columns, last_stamp, ready_else_due};
 use crate::carried::Carried;
 use crate::columns::{ColumnReader, ColumnsReader, GroupReader, Source, WordReader, guarded};
+use crate::counted::Share;
 use crate::error::RecordError;
 use crate::row_code::BEFORE_FIRST;
 
@@ -21,7 +24,7 @@ pub struct TransactionsReader<'a> {
     file: ColumnsReader,
     stage_count: usize,
     has_lag: bool,
-    next_group: usize,
+    groups: Range<usize>,
     group: Option<Group>,
     carried: Carried,
     rows: Vec<Row>,
@@ -48,8 +51,70 @@ impl<'a> TransactionsReader<'a> {
             Ok((file, stage_count))
         })?;
         let (carried, rows) = (Carried::new(), Vec::new());
-        let next_group = 0;
-        Ok(Self { path, file, stage_count, has_lag, next_group, group: None, carried, rows })
+        let groups = 0..file.group_count();
+        Ok(Self { path, file, stage_count, has_lag, groups, group: None, carried, rows })
+    }
+
+    /// Reads only the row groups of a share. Those before it are read as far back as its rows follow one of theirs.
+    pub fn only(&mut self, share: Share) -> Result<(), RecordError> {
+        let path = self.path;
+        self.groups = share.range(self.file.group_count());
+        self.carried = guarded(path, || self.before(self.groups.clone()))?;
+        Ok(())
+    }
+
+    /// The state of connections before row groups, as far as rows of them ask for it.
+    fn before(&self, groups: Range<usize>) -> Result<Carried, ParquetError> {
+        let (mut carried, mut rows) = (Carried::new(), Vec::new());
+        if groups.start == 0 {
+            return Ok(carried);
+        }
+        let mut asked = self.asked(groups.clone())?;
+        let mut found = Vec::new();
+        for index in (0..groups.start).rev() {
+            if asked.is_empty() {
+                break;
+            }
+            let mut group = self.open_group(index)?;
+            let (mut middle, mut last) = (Carried::from_the_middle(), BTreeMap::new());
+            while group.read(&mut rows, &mut middle)? {
+                for row in rows.iter().filter(|row| row.sent != NO_STAMP) {
+                    let way = (row.worker, row.connection);
+                    if asked.contains(&way) {
+                        last.insert(way, *row);
+                    }
+                }
+            }
+            asked.retain(|way| !last.contains_key(way));
+            found.extend(last.into_values());
+        }
+        found.iter().for_each(|row| carried.pass(row));
+        Ok(carried)
+    }
+
+    /// The connections of which a row follows one that was before these groups: by worker and number.
+    fn asked(&self, groups: Range<usize>) -> Result<BTreeSet<(u8, u32)>, ParquetError> {
+        let (mut asked, mut passed) = (BTreeSet::new(), BTreeSet::new());
+        let mut rows = Vec::new();
+        for index in groups {
+            let mut group = self.open_group(index)?;
+            while let Some(follows) = group.read_ways(&mut rows)? {
+                for (row, follows) in rows.iter().zip(follows) {
+                    let way = (row.worker, row.connection);
+                    if *follows && !passed.contains(&way) {
+                        asked.insert(way);
+                    }
+                    if row.sent != NO_STAMP {
+                        passed.insert(way);
+                    }
+                }
+            }
+        }
+        Ok(asked)
+    }
+
+    fn open_group(&self, index: usize) -> Result<Group, ParquetError> {
+        Group::open(self.file.group(index)?, self.stage_count, self.has_lag)
     }
 
     /// Rows that the file claims to have.
@@ -81,12 +146,8 @@ impl<'a> TransactionsReader<'a> {
                 }
                 self.group = None;
             }
-            if self.next_group == self.file.group_count() {
-                return Ok(false);
-            }
-            let group = self.file.group(self.next_group)?;
-            self.group = Some(Group::open(group, self.stage_count, self.has_lag)?);
-            self.next_group += 1;
+            let Some(index) = self.groups.next() else { return Ok(false) };
+            self.group = Some(self.open_group(index)?);
         }
     }
 }
@@ -179,6 +240,24 @@ impl Group {
         Ok(true)
     }
 
+    /// Reads of the next rows only on which connection they went and whether they were sent, instead of [`Self::read`]; says
+    /// which of them follow another.
+    fn read_ways(&mut self, rows: &mut Vec<Row>) -> Result<Option<&[bool]>, ParquetError> {
+        let count = self.group.take_rows(READ_ROWS_MAX);
+        rows.clear();
+        rows.resize(count, Row::EMPTY);
+        if count == 0 {
+            return Ok(None);
+        }
+        let (connection, worker) = (self.connection.required(count)?, self.worker.required(count)?);
+        let (_, is_sent) = self.sent.optional(count)?;
+        for (at, row) in rows.iter_mut().enumerate() {
+            (row.connection, row.worker) = (connection[at].cast_unsigned(), worker[at] as u8);
+            row.sent = if is_sent[at] == 0 { NO_STAMP } else { 0 };
+        }
+        self.follows.required(count).map(Some)
+    }
+
     /// All at once: a row is fetched from memory and put back one time.
     fn read_numbers(&mut self, rows: &mut [Row], count: usize) -> Result<(), ParquetError> {
         let (code, error) = (self.code.required(count)?, self.error.required(count)?);
@@ -253,7 +332,7 @@ fn put_ready_and_sent(
         row.ready = NO_STAMP;
         if *is_ready != 0 {
             let base = if *follows { carried.end_before(row) } else { row.due };
-            if *follows && base == NO_STAMP {
+            if *follows && base == NO_STAMP && !carried.is_from_the_middle {
                 return Err(follows_none());
             }
             row.ready = base.wrapping_add(*ready.next().ok_or_else(unequal)?);
