@@ -66,7 +66,8 @@ cargo xtask COMMAND
   interleavings        the sampler's ring in every order of its two threads, by loom
   miri                 the buffers that the kernel fills, each access looked at by Miri
   image                the Ethereum gateway as its container has it: static, with gRPC; its size, and its tests
-  bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes results/bench-report.md
+  bench report [--toy] a report of ten million rows beside DuckDB on the same file; writes results/bench-report.md; with --billion
+                       of a billion, which takes an hour and 20 GB, to results/bench-report-billion.md
   bench page [--toy]   the page of runs of 10 and 100 million rows: size, writing, drawing; writes results/bench-page.md
 ";
 
@@ -158,8 +159,9 @@ fn main() -> ExitCode {
         ["miri"] => miri::run(&root),
         ["bench", "page"] => bench::page::run(&root, false),
         ["bench", "page", "--toy"] => bench::page::run(&root, true),
-        ["bench", "report"] => bench::report::run(&root, false),
-        ["bench", "report", "--toy"] => bench::report::run(&root, true),
+        ["bench", "report"] => bench::report::run(&root, bench::report::TEN_MILLION),
+        ["bench", "report", "--toy"] => bench::report::run(&root, bench::report::TOY),
+        ["bench", "report", "--billion"] => bench::report::run(&root, bench::report::BILLION),
         ["bench", "testnet"] => bench::testnet::run(&root, false),
         ["bench", "testnet", "--toy"] => bench::testnet::run(&root, true),
         ["fuzz"] => fuzz::run(&root, 60),

@@ -364,7 +364,7 @@ pub struct ReportArguments {
     /// Read a share of the rows only (`2/4`: the second of four) and write what it counts to -o, for --merge
     #[arg(long, value_name = "I/N", conflicts_with_all = ["format", "verdict", "check_secrets"])]
     pub part: Option<record::Share>,
-    /// Make the report of what all shares have counted (--part); of the rows nothing is read again
+    /// Make the report of what readers of all shares have counted (--part)
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["part", "check_secrets"])]
     pub merge: Vec<PathBuf>,
 }

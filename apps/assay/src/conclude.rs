@@ -57,7 +57,7 @@ pub fn merged(run: &RunFolder, parts: Vec<Counted>) -> Result<(RunResult, RunPic
     analysis::analyse_with_picture(run, &systems::checks, parts).map_err(|error| error.to_string())
 }
 
-/// What a reader of a share of the rows counts.
+/// The counts of a reader of a share of the rows.
 ///
 /// # Errors
 /// When the folder cannot be read, for people.

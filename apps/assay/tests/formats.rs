@@ -102,3 +102,55 @@ fn several_runs_are_kept_apart() {
     let folders = std::fs::read_dir(place.path().join("figures")).expect("it was made");
     assert_eq!(folders.count(), 2);
 }
+
+/// Claim: every form of what readers of shares have counted is that of the run, byte for byte; a part that is missing, there
+/// twice, cut off, changed or of another run is an error that says what to do, and writes nothing.
+#[test]
+fn parts_make_the_report_of_the_whole() {
+    let (place, _, folder) = run();
+    let (_other_place, _, other) = run();
+    let folder = folder.to_str().expect("a plain path");
+    let report = |more: &[&str]| place.assay(&[&["report", folder], more].concat());
+    for part in ["1/3", "2/3", "3/3"] {
+        let written = report(&["--part", part, "-o", &part.replace('/', "-")]);
+        assert_eq!((written.stdout.as_str(), written.stderr.as_str()), ("", ""));
+        written.expect_code(0);
+    }
+    let merge = ["--merge", "3-3", "1-3", "2-3"];
+    for format in ["json", "html", "md", "csv", "junit", "vegeta"] {
+        let whole = report(&["--format", format]);
+        let merged = report(&[&["--format", format][..], &merge[..]].concat());
+        assert!(whole.stdout == merged.stdout && whole.stdout.len() > 100, "{format}: {}", merged.stderr);
+        merged.expect_code(0);
+    }
+    let bytes = std::fs::read(place.path().join("3-3")).expect("it was written");
+    place.write("cut", &bytes[..bytes.len() - 1]);
+    let at = bytes.len() - 20;
+    place.write("changed", [&bytes[..at], &[bytes[at] ^ 1], &bytes[at + 1..]].concat());
+    let of_other = place.path().join("other");
+    let of_other = of_other.to_str().expect("a plain path");
+    let other = other.to_str().expect("a plain path");
+    place.assay(&["report", other, "--part", "3/3", "-o", of_other]).expect_code(0);
+    for (parts, words) in [
+        (&["1-3", "2-3"][..], "expected each part once"),
+        (&["1-3", "2-3", "2-3"], "1/3, 2/3, 2/3"),
+        (&["1-3", "2-3", "cut"], "it is cut off; make it again with assay report --part"),
+        (&["1-3", "2-3", "changed"], "its bytes have changed"),
+        (&["1-3", "2-3", of_other], "the parts are of other rows"),
+        (&["1-3", "2-3", "none"], "none is missing"),
+        (&["1-3", "2-3", "report.html"], "no file of --part"),
+    ] {
+        place.write("report.html", "<html>");
+        let refused = report(&[&["-o", "out", "--merge"][..], parts].concat());
+        refused.expect_code(1).expect_stderr(words);
+        assert!(!place.path().join("out").exists());
+    }
+    for (arguments, words) in [
+        (&["--part", "4/3", "-o", "x"][..], "as 1/4, got `4/3`"),
+        (&["--part", "1/3"], "--part writes a file for --merge"),
+        (&["--part", "1/3", "--merge", "x"], "cannot be used with"),
+    ] {
+        report(arguments).expect_code(2).expect_stderr(words);
+    }
+    place.assay(&["report", folder, other, "--merge", "1-3"]).expect_code(1).expect_stderr("one run");
+}

@@ -28,7 +28,7 @@ pub enum AnalysisError {
         /// The setting's key.
         setting: String,
     },
-    /// What readers of shares have counted is of other rows.
+    /// The counts of readers of shares are of other rows.
     #[error(
         "the parts are of other rows than those in {path}: make them of this run, or of a copy, with assay report --part"
     )]
@@ -225,8 +225,10 @@ impl<'a> Opened<'a> {
         counted: &[Counted],
     ) -> Result<Option<TrialAnalysis<'b>>, AnalysisError> {
         let path = self.folder.relative_path();
-        let of_trial = |one: &Counted| one.trials.iter().find(|trial| trial.path == path).cloned();
-        let parts: Vec<CountedTrial> = counted.iter().filter_map(of_trial).collect();
+        let parts: Vec<&CountedTrial> = counted
+            .iter()
+            .filter_map(|one| one.trials.iter().find(|trial| trial.path == path))
+            .collect();
         if parts.is_empty() {
             return Ok(None);
         }

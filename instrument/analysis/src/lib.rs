@@ -12,6 +12,7 @@
 mod audits;
 mod figures;
 mod folder;
+mod fuzz;
 mod judge;
 mod names;
 mod run;
@@ -23,6 +24,7 @@ mod trial;
 pub use audits::{audits_asked, names as audit_names};
 pub use figures::vegeta::Vegeta;
 pub use folder::{AnalysisError, ChecksOf, analyse, analyse_trial, analyse_with_picture, count};
+pub use fuzz::fuzz_counts;
 pub use judge::checks::Checks;
 pub use judge::search::seen;
 pub use judge::thresholds::check_threshold;

@@ -155,7 +155,7 @@ impl Trial {
         whole.0
     }
 
-    /// What four readers count, one of whom has no rows; `None` where their counts do not go together.
+    /// The counts of four readers, one of whom has no rows; `None` where their counts do not go together.
     fn merged(&self) -> Option<TrialAnalysis<'_>> {
         let mut merged = self.start();
         let of = |parts: usize| self.rows.len() * parts / 11;

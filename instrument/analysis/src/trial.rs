@@ -154,9 +154,9 @@ impl<'a> TrialAnalysis<'a> {
         !self.checks.read_rows() && self.trial.facts.declared.kinds.iter().all(|kind| kind.step.is_none())
     }
 
-    /// What was counted of the rows so far, for [`Self::add`].
+    /// The counts of the rows so far, for [`Self::add`].
     #[must_use]
-    pub fn counts(mut self) -> Vec<u8> {
+    pub fn counts(&mut self) -> Vec<u8> {
         let mut it = Carry::write();
         self.carry(&mut it);
         it.written()

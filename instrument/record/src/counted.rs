@@ -1,5 +1,5 @@
 //! A file of what one of several readers has counted of a run's rows, until all are merged: a line of JSON that says of which
-//! rows, and the counts of each trial behind it, which are the analysis' own.
+//! rows, and then the counts of each trial, which are the analysis' own.
 //!
 //! It is trusted as the run folder is: a checksum finds what was damaged, and the line what is of another run, version or
 //! number of readers.
@@ -18,7 +18,7 @@ use crate::error::RecordError;
 const SCHEMA: &str = "assay.rows-counted/1";
 /// The longest first line.
 const LINE_BYTES_MAX: u64 = 64 << 20;
-/// The most that is read behind it.
+/// The most that is read of a trial.
 const COUNTS_BYTES_MAX: u64 = 8 << 30;
 /// The remedy for a file that is not what it should be.
 const AGAIN: &str = "make it again with assay report --part";
@@ -72,7 +72,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// What one reader has counted of a run.
+/// The counts of one reader of a run.
 #[derive(Clone, Debug)]
 pub struct Counted {
     /// Its share.
@@ -81,7 +81,7 @@ pub struct Counted {
     pub trials: Vec<CountedTrial>,
 }
 
-/// What one reader has counted of a trial.
+/// The counts of one reader of a trial.
 #[derive(Clone, Debug)]
 pub struct CountedTrial {
     /// The trial's folder in the run's.

@@ -1,5 +1,5 @@
-//! What one reader of samples has counted, carried to another. Whoever counts names each of its numbers once, and with it
-//! what two of them make; by that it is written as bytes, or the bytes of another are added to it.
+//! The counts of one reader of samples, carried to another. A count is named once, with what two of it make; by that it is
+//! written as bytes, or the bytes of another are added to it.
 //!
 //! Bytes may be anybody's: what does not fit leaves them broken, which [`Carry::is_whole`] says, and the sum is worth nothing.
 //! Numbers are LEB128 (as in DWARF 5, section 7.6), signed ones zigzagged before.

@@ -269,7 +269,7 @@ impl Part for Join {
         it.sum(&mut self.acknowledged_unrecorded);
         it.sum(&mut self.repeated_rows);
         it.sum(&mut self.strange_rows);
-        // Where there are more in all, nobody asks for their times.
+        // Of more in all the order is not looked at.
         let is_timed = it.told(u8::from(self.rows <= ORDERED_MAX)) != 0;
         for space in &mut self.spaces {
             self.repeated_rows += space.told.carry(it);

@@ -295,9 +295,9 @@ impl Cell {
         if count == 0 {
             return;
         }
-        self.ended += count;
+        self.ended = self.ended.saturating_add(count);
         match self.outcomes.iter_mut().find(|(known, _)| *known == outcome) {
-            Some((_, all)) => *all += count,
+            Some((_, all)) => *all = all.saturating_add(count),
             None => self.outcomes.push((outcome, count)),
         }
     }

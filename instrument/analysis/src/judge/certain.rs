@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use model::Class;
 use model::plan::ThresholdPlan;
-use model::result::{Answer, Direction, Family, TrialResult};
+use model::result::{Answer, Direction, Family, FlowResult, TrialResult};
 
 use crate::figures::float::to_f64;
 use crate::judge::beyond::{Beyond, in_words};
@@ -52,12 +52,18 @@ fn bound(name: &str, trial: &TrialResult) -> Option<(f64, Unit, Direction)> {
         Some((share, Unit::Ratio, Direction::TooHigh))
     };
     let count = |count: u64| Some((to_f64(count), Unit::Count, Direction::TooLow));
+    // Had more been offered, there might be more.
+    let rest = |failures: u64, all: u64| {
+        let is_all = !is_void(Family::Offered, trial);
+        is_all.then(|| (to_f64(all.saturating_sub(failures)), Unit::Count, Direction::TooHigh))
+    };
+    let flows = || trial.flows.as_ref().map(|flows| &flows.all);
+    let of_flows = |all: &FlowResult| self::failures(&all.rejected_by_class);
     match name {
         "success" => share(failures, trial.counts.due),
-        "flow.success" => {
-            let all = &trial.flows.as_ref()?.all;
-            share(self::failures(&all.rejected_by_class), all.begun)
-        }
+        "committed.count" => rest(failures, trial.counts.due),
+        "flow.success" => flows().and_then(|all| share(of_flows(all), all.begun)),
+        "flow.completed" => flows().and_then(|all| rest(of_flows(all), all.begun)),
         "rejected" | "inf" => count(failures),
         "errors" => {
             let all = trial.errors.iter().filter(|error| is_certain(&error.class));
@@ -146,6 +152,8 @@ mod tests {
             ("success == 93%", &some[..], invalid),
             ("success == 50%", &some[..], failed),
             ("goodput > 990/s", &all[..], invalid),
+            ("committed.count > 9600", &some[..], failed),
+            ("committed.count > 9200", &some[..], invalid),
         ] {
             let found = stolen(expr, outcomes);
             let told = &found.thresholds[0];
