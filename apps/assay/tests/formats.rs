@@ -120,7 +120,11 @@ fn parts_make_the_report_of_the_whole() {
     for format in ["json", "html", "md", "csv", "junit", "vegeta"] {
         let whole = report(&["--format", format]);
         let merged = report(&[&["--format", format][..], &merge[..]].concat());
-        assert!(whole.stdout == merged.stdout && whole.stdout.len() > 100, "{format}: {}", merged.stderr);
+        assert!(
+            whole.stdout == merged.stdout && whole.stdout.len() > 100,
+            "{format}: {}",
+            merged.stderr
+        );
         merged.expect_code(0);
     }
     let bytes = std::fs::read(place.path().join("3-3")).expect("it was written");
@@ -152,5 +156,8 @@ fn parts_make_the_report_of_the_whole() {
     ] {
         report(arguments).expect_code(2).expect_stderr(words);
     }
-    place.assay(&["report", folder, other, "--merge", "1-3"]).expect_code(1).expect_stderr("one run");
+    place
+        .assay(&["report", folder, other, "--merge", "1-3"])
+        .expect_code(1)
+        .expect_stderr("one run");
 }

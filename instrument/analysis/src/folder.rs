@@ -48,9 +48,10 @@ pub enum AnalysisError {
 fn in_order(mut counted: Vec<Counted>) -> Result<Vec<Counted>, AnalysisError> {
     counted.sort_by_key(|one| one.share.number());
     let of = counted.first().map_or(0, |one| one.share.of());
-    let is_each = counted.iter().zip(1..).all(|(one, number)| {
-        one.share.number() == number && one.share.of() == of
-    });
+    let is_each = counted
+        .iter()
+        .zip(1..)
+        .all(|(one, number)| one.share.number() == number && one.share.of() == of);
     if is_each && counted.len() as u64 == u64::from(of) {
         return Ok(counted);
     }

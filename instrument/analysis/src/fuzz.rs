@@ -19,11 +19,8 @@ pub fn fuzz_counts(bytes: &[u8]) {
 
 fn with_trial(f: impl FnOnce(&mut TrialAnalysis<'_>)) {
     const SECONDS: u64 = 61;
-    let load = LoadPlan::plain(
-        Arrivals::constant(Rate::per_second(100)),
-        4,
-        Duration::from_secs(SECONDS),
-    );
+    let load =
+        LoadPlan::plain(Arrivals::constant(Rate::per_second(100)), 4, Duration::from_secs(SECONDS));
     let setting = SettingPlan::plain("echo", load);
     let agent = |first_worker| AgentFacts { first_worker, ..AgentFacts::default() };
     let ns = 1_000_000_000 * i64::try_from(SECONDS).expect("two minutes");
@@ -36,15 +33,12 @@ fn with_trial(f: impl FnOnce(&mut TrialAnalysis<'_>)) {
             measure_end: ns,
             ..DeclaredFacts::default()
         },
-        load: LoadFacts {
-            drain_end: ns,
-            agents: vec![agent(0), agent(2)],
-            ..LoadFacts::default()
-        },
+        load: LoadFacts { drain_end: ns, agents: vec![agent(0), agent(2)], ..LoadFacts::default() },
         complete: true,
         ..TrialFacts::default()
     };
-    let thresholds = ["p99 < 10ms", "success >= 99%"].map(|expr| ThresholdPlan::new(expr, Level::Fail));
+    let thresholds =
+        ["p99 < 10ms", "success >= 99%"].map(|expr| ThresholdPlan::new(expr, Level::Fail));
     let input = TrialInput {
         path: String::new(),
         setting: &setting,
@@ -87,8 +81,8 @@ mod tests {
             analysis.rows(&rows.collect::<Vec<_>>());
             counts = analysis.counts();
         });
-        // Every fifth: a trial is made anew for each.
-        for at in (0..counts.len()).step_by(5) {
+        // One in twenty-three: a trial is made anew for each.
+        for at in (0..counts.len()).step_by(23) {
             fuzz_counts(&counts[..at]);
             for value in [1, 0x80] {
                 let mut changed = counts.clone();

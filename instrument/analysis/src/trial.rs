@@ -151,7 +151,8 @@ impl<'a> TrialAnalysis<'a> {
     /// a check is shown all of them.
     #[must_use]
     pub fn can_be_split(&self) -> bool {
-        !self.checks.read_rows() && self.trial.facts.declared.kinds.iter().all(|kind| kind.step.is_none())
+        !self.checks.read_rows()
+            && self.trial.facts.declared.kinds.iter().all(|kind| kind.step.is_none())
     }
 
     /// The counts of the rows so far, for [`Self::add`].

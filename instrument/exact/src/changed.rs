@@ -66,7 +66,8 @@ impl HonestRun {
             return false;
         }
         let none = |_: &str| -> &'static [model::check::Check] { &[] };
-        let Ok((result, picture)) = analysis::analyse_with_picture(&self.folder, &none, Vec::new()) else {
+        let Ok((result, picture)) = analysis::analyse_with_picture(&self.folder, &none, Vec::new())
+        else {
             return false;
         };
         let terminal = report::terminal(&result, report::Style::default());

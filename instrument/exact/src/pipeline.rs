@@ -110,7 +110,8 @@ pub fn run_beside(
             search.observe(analysis::seen(&result));
         }
     }
-    let (result, picture) = analysis::analyse_with_picture(&folder, &none, Vec::new()).map_err(words)?;
+    let (result, picture) =
+        analysis::analyse_with_picture(&folder, &none, Vec::new()).map_err(words)?;
     folder.write_result(&result).map_err(words)?;
     folder.write_text("report.md", &report::markdown(&result)).map_err(words)?;
     let page = report::html(&[(result.clone(), picture)], &report::Assets::built());

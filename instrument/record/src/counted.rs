@@ -153,8 +153,8 @@ impl Counted {
         let mut file = BufReader::new(disk::open_named(path)?);
         let mut line = Vec::new();
         (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(reading)?;
-        let head: Head = serde_json::from_slice(&line)
-            .map_err(|_| damaged("it is no file of --part"))?;
+        let head: Head =
+            serde_json::from_slice(&line).map_err(|_| damaged("it is no file of --part"))?;
         if head.schema != SCHEMA || head.version != version {
             return Err(damaged("another version of assay made it"));
         }
@@ -193,7 +193,8 @@ mod tests {
             rows,
             counts: counts.to_vec(),
         };
-        let trials = vec![trial("settings/a/trial-0", &[1, 2, 3]), trial("settings/b/trial-0", &[])];
+        let trials =
+            vec![trial("settings/a/trial-0", &[1, 2, 3]), trial("settings/b/trial-0", &[])];
         Counted { share: "2/4".parse().unwrap(), trials }
     }
 
@@ -224,7 +225,8 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         let whole = format!("{:?}", counted());
         assert_eq!(read(&bytes, "1 (abc)").unwrap(), whole);
-        let mut refused = vec![read(&bytes, "1 (abd)"), read(&[&bytes[..], b"x"].concat(), "1 (abc)")];
+        let mut refused =
+            vec![read(&bytes, "1 (abd)"), read(&[&bytes[..], b"x"].concat(), "1 (abc)")];
         refused.extend((0..bytes.len()).map(|length| read(&bytes[..length], "1 (abc)")));
         for why in refused {
             let why = why.unwrap_err().to_string();

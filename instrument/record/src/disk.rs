@@ -221,6 +221,8 @@ impl PartialFile {
         file.sync_all().map_err(at)?;
         fs::rename(&self.partial, &self.path).map_err(at)?;
         if let Some(folder) = self.path.parent() {
+            // A bare name has an empty one.
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             sync_folder(folder)?;
         }
         Ok(Sealed { bytes: self.bytes, crc32: self.hasher.clone().finalize() })

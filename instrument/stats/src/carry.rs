@@ -326,7 +326,10 @@ mod tests {
             (all, others)
         };
         let (first, second) = samples.split_at(1_200);
-        let carried = |((a, b), (c, d)): &mut ((Histogram, SparseHistogram), (TimedHistogram, BucketCounts)),
+        let carried = |((a, b), (c, d)): &mut (
+            (Histogram, SparseHistogram),
+            (TimedHistogram, BucketCounts),
+        ),
                        it: &mut Carry<'_>| {
             a.carry(it);
             b.carry(it);
@@ -341,7 +344,7 @@ mod tests {
         carried(&mut mine, &mut back);
         assert!(back.is_whole());
         assert_eq!(format!("{mine:?}"), format!("{:?}", counted(&samples)));
-        // What is cut off or too long is never taken for whole.
+        // Bytes that are cut off or too long are never taken for whole.
         for bytes in [&bytes[..bytes.len() - 1], &[bytes.as_slice(), &[0]].concat()] {
             let mut back = Carry::add(bytes);
             carried(&mut counted(first), &mut back);

@@ -27,13 +27,8 @@ pub struct Size {
 }
 
 /// That anything is read at all.
-pub const TOY: Size = Size {
-    rows: 300_000,
-    rounds: 1,
-    seconds_max: 300,
-    quantile: EXACT,
-    page: None,
-};
+pub const TOY: Size =
+    Size { rows: 300_000, rounds: 1, seconds_max: 300, quantile: EXACT, page: None };
 
 /// Ten million rows.
 pub const TEN_MILLION: Size =
@@ -159,8 +154,9 @@ impl Contest {
         }
         let page = |name: &str| self.folder.join(name);
         let merged = page("merged.html").display().to_string();
-        let mut words =
-            ["report", &run, "--format", "html", "-o", &merged, "--merge"].map(str::to_owned).to_vec();
+        let mut words = ["report", &run, "--format", "html", "-o", &merged, "--merge"]
+            .map(str::to_owned)
+            .to_vec();
         words.extend((1..=READERS).map(file));
         let merge = self.once(&self.assay, &words)?;
         let read = |name| std::fs::read(page(name)).map_err(|error| format!("{name}: {error}"));
@@ -171,7 +167,14 @@ impl Contest {
     }
 
     fn once(&self, program: &Path, words: &[String]) -> Result<Cost, String> {
-        let cost = run_once(program, words, super::GENERATOR_CPU, &self.folder, self.size.seconds_max, None)?;
+        let cost = run_once(
+            program,
+            words,
+            super::GENERATOR_CPU,
+            &self.folder,
+            self.size.seconds_max,
+            None,
+        )?;
         if cost.succeeded { Ok(cost) } else { Err(format!("{} failed", program.display())) }
     }
 }

@@ -200,11 +200,14 @@ impl Times {
                 self.pages.resize_with(at + 1, || None);
             }
             let page = self.pages[at].get_or_insert_with(new_times_page);
-            for known in page.iter_mut() {
-                let told = (it.told(known.0), it.told(known.1));
-                if told != (0, NEVER_ACKNOWLEDGED) {
-                    *known = told;
-                }
+            // So that an id without times is two zeros.
+            let mut sent: Vec<u32> = page.iter().map(|(sent, _)| *sent).collect();
+            let mut left: Vec<u32> =
+                page.iter().map(|(_, mark)| NEVER_ACKNOWLEDGED - mark).collect();
+            it.each(&mut sent, |_, later| Some(later));
+            it.each(&mut left, |_, later| Some(later));
+            for ((known, sent), left) in page.iter_mut().zip(sent).zip(left) {
+                *known = (sent, NEVER_ACKNOWLEDGED - left);
             }
         }
     }

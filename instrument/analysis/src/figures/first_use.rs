@@ -50,12 +50,17 @@ impl Part for FirstUse {
     fn carry(&mut self, it: &mut Carry<'_>) {
         for thread in 0..it.length(self.threads.len(), usize::from(u8::MAX) + 1) {
             let of = |at: usize| self.threads.get(thread).and_then(|it| *it.get(at)?);
-            let mine = (0..self.threads.get(thread).map_or(0, Vec::len)).filter(|at| of(*at).is_some());
-            let told: Vec<_> = it.places(mine, CONNECTIONS_MAX).into_iter().map(|at| {
-                let mine = of(at).unwrap_or(First { sent: 0, due: 0, service_ns: 0 });
-                let (sent, due) = (it.told(mine.sent), it.told(mine.due));
-                (at, First { sent, due, service_ns: it.told(mine.service_ns) })
-            }).collect();
+            let mine =
+                (0..self.threads.get(thread).map_or(0, Vec::len)).filter(|at| of(*at).is_some());
+            let told: Vec<_> = it
+                .places(mine, CONNECTIONS_MAX)
+                .into_iter()
+                .map(|at| {
+                    let mine = of(at).unwrap_or(First { sent: 0, due: 0, service_ns: 0 });
+                    let (sent, due) = (it.told(mine.sent), it.told(mine.due));
+                    (at, First { sent, due, service_ns: it.told(mine.service_ns) })
+                })
+                .collect();
             it.adding(|| told.into_iter().for_each(|(at, first)| self.first(thread, at, first)));
         }
     }

@@ -212,7 +212,8 @@ impl Groups {
 
     /// Where the other took another code for the main one of a kind, its rows are of any other code here.
     fn carry_kind(&mut self, place: usize, it: &mut Carry<'_>) {
-        let code = it.told(self.kinds.get(place).and_then(Option::as_ref).map_or(0, |kind| kind.code));
+        let code =
+            it.told(self.kinds.get(place).and_then(Option::as_ref).map_or(0, |kind| kind.code));
         let kind = at(&mut self.kinds, place, || Kind::of_code(code));
         if kind.code == code {
             kind.main.carry(it);

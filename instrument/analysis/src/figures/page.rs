@@ -44,8 +44,7 @@ struct Block {
 }
 
 impl Block {
-    const NONE: Self =
-        Self { due: [0; BLOCK as usize / 64], committed: [0; BLOCK as usize / 64] };
+    const NONE: Self = Self { due: [0; BLOCK as usize / 64], committed: [0; BLOCK as usize / 64] };
 }
 
 impl Part for Page {
