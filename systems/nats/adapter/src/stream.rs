@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -83,9 +84,10 @@ enum Found {
     NotYet(String),
 }
 
-/// The stream, to be read from its beginning; it waits for a cluster that recovers.
+/// The stream, to be read from its beginning; it waits for a cluster that recovers. A later reading stands where the first did
+/// (`read_at`): elsewhere it would find what that server has lost.
 pub(crate) fn read(
-    servers: &[Place],
+    (servers, read_at): (&[Place], &OnceLock<String>),
     run_mark: u64,
     of: &Deployment,
 ) -> Result<Consumer, SutError> {
@@ -93,10 +95,13 @@ pub(crate) fn read(
     let mut missing_since = None;
     loop {
         let now = of.clock.now();
-        let found = find(servers, run_mark, of.clock)
+        let found = find((servers, read_at.get()), run_mark, of.clock)
             .unwrap_or_else(|error| Found::NotYet(error.to_string()));
         let why = match found {
-            Found::Consumer(consumer) => return Ok(*consumer),
+            Found::Consumer(consumer) => {
+                read_at.get_or_init(|| consumer.stands.clone());
+                return Ok(*consumer);
+            }
             Found::Gone if now >= missing_since.get_or_insert(now).plus(MISSING_FOR) => {
                 return Ok(Consumer::of_nothing(run_mark, of.clock));
             }
@@ -115,7 +120,11 @@ pub(crate) fn read(
     }
 }
 
-fn find(servers: &[Place], run_mark: u64, clock: clock::Clock) -> io::Result<Found> {
+fn find(
+    (servers, read_at): (&[Place], Option<&String>),
+    run_mark: u64,
+    clock: clock::Clock,
+) -> io::Result<Found> {
     let stream = name(run_mark);
     let mut control = any(servers)?;
     let info = match control.api(&format!("STREAM.INFO.{stream}"), "")? {
@@ -144,7 +153,8 @@ fn find(servers: &[Place], run_mark: u64, clock: clock::Clock) -> io::Result<Fou
         };
         let consumer = made["name"].as_str().unwrap_or_default();
         let stands = leader(&made);
-        if servers.len() == 1 || is_another(&info, &stands) {
+        let is_it = read_at.is_none_or(|server| *server == stands);
+        if servers.len() == 1 || is_it && is_another(&info, &stands) {
             let next = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
             return Ok(Found::Consumer(Box::new(Consumer {
                 control: Some(control),
@@ -160,8 +170,9 @@ fn find(servers: &[Place], run_mark: u64, clock: clock::Clock) -> io::Result<Fou
         }
         let _ = control.api(&format!("CONSUMER.DELETE.{stream}.{consumer}"), "")?;
     }
+    let wanted = read_at.map_or("another one", |server| server);
     Ok(Found::NotYet(format!(
-        "{CONSUMERS_MAX} consumers stood on no other server than `{leads}` that has caught up with it; it leads the stream"
+        "`{leads}` leads the stream, and none of {CONSUMERS_MAX} consumers stood on {wanted} that has caught up with it"
     )))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::Seed;
 use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
@@ -28,11 +28,17 @@ pub(crate) struct Nats {
 /// The adapter's own state of a deployment.
 struct Up {
     places: Vec<Place>,
+    /// The server on which the stream was read first.
+    read_at: OnceLock<String>,
+}
+
+fn up(of: &Deployment) -> Result<&Up, SutError> {
+    let none = || SutError::Deploy("the deployment is not one of nats".to_owned());
+    of.state::<Up>().ok_or_else(none)
 }
 
 fn places(of: &Deployment) -> Result<&[Place], SutError> {
-    let none = || SutError::Deploy("the deployment is not one of nats".to_owned());
-    of.state::<Up>().map(|up| up.places.as_slice()).ok_or_else(none)
+    Ok(&up(of)?.places)
 }
 
 impl Nats {
@@ -92,7 +98,7 @@ impl System for Nats {
         let clocks =
             if folder.is_some() { ClockRelation::OneHost } else { ClockRelation::default() };
         let nodes = if folder.is_some() { bed.nodes() } else { Vec::new() };
-        let state = Some(Arc::new(Up { places }) as _);
+        let state = Some(Arc::new(Up { places, read_at: OnceLock::new() }) as _);
         Ok(Deployment {
             endpoints,
             nodes,
@@ -136,7 +142,8 @@ impl System for Nats {
     }
 
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
-        Ok(Some(Box::new(stream::read(places(of)?, self.run_mark, of)?)))
+        let Up { places, read_at } = up(of)?;
+        Ok(Some(Box::new(stream::read((places, read_at), self.run_mark, of)?)))
     }
 
     /// Servers that go on keep nothing of the trial.
