@@ -68,6 +68,11 @@ fn count(paths: &[PathBuf], share: Share, output: &Path) -> Result<Exit, String>
     let run = RunFolder::open(path).map_err(|error| error.to_string())?;
     let counted = conclude::count(&run, share)?;
     counted.write(output, VERSION).map_err(|error| error.to_string())?;
+    let all = run.trials().map_err(|error| error.to_string())?.len();
+    let left = all.saturating_sub(counted.trials.len());
+    if left > 0 {
+        say!("assay report: {left} of {all} trials cannot be shared; --merge reads them whole");
+    }
     Ok(Exit::Ok)
 }
 

@@ -162,7 +162,14 @@ impl Trial {
         for share in [0..of(2), of(2)..of(2), of(2)..of(7), of(7)..of(11)] {
             let mut reader = self.start();
             reader.rows(&self.rows[share]);
-            if !reader.can_be_split() || !merged.add(&reader.counts()) {
+            if !reader.can_be_split() {
+                return None;
+            }
+            if !merged.add(&reader.counts()) {
+                assert!(
+                    !self.facts.load.agents.is_empty(),
+                    "only a stall of an agent reaches over"
+                );
                 return None;
             }
         }

@@ -46,7 +46,7 @@ pub const BILLION: Size = Size {
 /// Exact quantiles.
 const EXACT: &str = "quantile_disc";
 
-/// What DuckDB is asked, on one thread. Its process is started, and the library loaded, as a report's is.
+/// The questions to DuckDB, on one thread. A process is started for them, as for a report.
 const QUERIES: &str = r#"
 import duckdb, sys
 db = duckdb.connect()

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod block;
+pub(crate) mod by_id;
 pub(crate) mod combined;
 pub(crate) mod connections;
 pub(crate) mod fates;
