@@ -131,6 +131,10 @@ fn parts_make_the_report_of_the_whole() {
     place.write("cut", &bytes[..bytes.len() - 1]);
     let at = bytes.len() - 20;
     place.write("changed", [&bytes[..at], &[bytes[at] ^ 1], &bytes[at + 1..]].concat());
+    let line = bytes.iter().position(|byte| *byte == b'\n').expect("a first line");
+    let mut head: Value = serde_json::from_slice(&bytes[..line]).expect("a line of JSON");
+    (head["trials"], head["crc32"]) = (serde_json::json!([]), serde_json::json!(0));
+    place.write("of-nothing", format!("{head}\n"));
     let of_other = place.path().join("other");
     let of_other = of_other.to_str().expect("a plain path");
     let other = other.to_str().expect("a plain path");
@@ -141,6 +145,7 @@ fn parts_make_the_report_of_the_whole() {
         (&["1-3", "2-3", "cut"], "it is cut off; make it again with assay report --part"),
         (&["1-3", "2-3", "changed"], "its bytes have changed"),
         (&["1-3", "2-3", of_other], "the parts are of other rows"),
+        (&["1-3", "2-3", "of-nothing"], "the parts are of other rows"),
         (&["1-3", "2-3", "none"], "none is missing"),
         (&["1-3", "2-3", "report.html"], "no file of --part"),
     ] {

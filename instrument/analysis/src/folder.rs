@@ -225,20 +225,22 @@ impl<'a> Opened<'a> {
         checks: ChecksOf<'_>,
         counted: &[Counted],
     ) -> Result<Option<TrialAnalysis<'b>>, AnalysisError> {
+        if counted.is_empty() {
+            return Ok(None);
+        }
         let path = self.folder.relative_path();
         let parts: Vec<&CountedTrial> = counted
             .iter()
             .filter_map(|one| one.trials.iter().find(|trial| trial.path == path))
             .collect();
-        if parts.is_empty() {
+        let (mark, mut analysis) = (self.folder.rows_mark()?, self.start(environment, checks)?);
+        if mark.is_none() || !analysis.can_be_split() {
             return Ok(None);
         }
-        let mark = self.folder.rows_mark()?;
         if parts.len() < counted.len() || parts.iter().any(|part| Some(part.rows) != mark) {
             return Err(AnalysisError::Foreign { path: path.to_owned() });
         }
         let dropped = self.folder.check_rows()?;
-        let mut analysis = self.start(environment, checks)?;
         analysis.dropped(dropped);
         Ok(parts.iter().all(|part| analysis.add(&part.counts)).then_some(analysis))
     }
