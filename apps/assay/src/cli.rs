@@ -226,6 +226,10 @@ pub struct RunArguments {
     /// read from OTEL_EXPORTER_OTLP_HEADERS
     #[arg(long, value_name = "URL", value_parser = watched::receiver)]
     pub otlp: Option<String>,
+    /// Copy the run folder, rows included, to an object store when the run has ended: s3://BUCKET/FOLDER, gs:// or az://. rclone
+    /// carries it; credentials are read from the variables of the store's own tools. Exits with 1 in place of 0 if it cannot
+    #[arg(long, value_name = "URL", value_parser = crate::run::check_store)]
+    pub rows: Option<String>,
     /// Sample a process of the target's on this host (its number, or all of a name): processor, memory, descriptors; may be
     /// given several times
     #[arg(long = "pid", value_name = "PID|NAME")]

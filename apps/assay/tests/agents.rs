@@ -4,6 +4,7 @@
 mod failing;
 mod merged;
 mod network;
+mod placed;
 mod secured;
 
 use std::io::{Read as _, Write as _};

@@ -53,6 +53,7 @@ mod redis;
 mod resends;
 mod search;
 mod secrets;
+mod store;
 mod stumbles;
 mod trusted;
 mod watching;

@@ -139,10 +139,10 @@ impl Agent {
     /// Obeys coordinators until `is_over`. `say` tells people.
     ///
     /// # Errors
-    /// When NATS cannot be used at the beginning.
+    /// When NATS refuses it. One that is not there yet is waited for, since hosts start in any order.
     pub fn serve(&self, is_over: &AtomicBool, say: &dyn Fn(&str)) -> Result<(), AgentsError> {
         let subjects = [call_subject(&self.group), agent_subject(&self.group, &self.name)];
-        let nats = Nats::connect(self.server.clone(), &subjects, self.clock)?;
+        let Some(nats) = self.connect(&subjects, is_over, say)? else { return Ok(()) };
         let publisher = nats.publisher();
         say(&format!("agent {} waits for runs of group {}", self.name, self.group));
         let mut busy: Option<Busy> = None;
@@ -161,6 +161,28 @@ impl Agent {
             let _ = busy.load.map(JoinHandle::join);
         }
         Ok(())
+    }
+
+    /// The connection, as soon as there is a server; `None`: it is over before.
+    fn connect(
+        &self,
+        subjects: &[String],
+        is_over: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> Result<Option<Nats>, AgentsError> {
+        let mut has_said = false;
+        while !is_over.load(SeqCst) {
+            match Nats::connect(self.server.clone(), subjects, self.clock) {
+                Err(away @ AgentsError::Away { .. }) => {
+                    if !std::mem::replace(&mut has_said, true) {
+                        say(&format!("{away} Agent {} waits for it", self.name));
+                    }
+                    std::thread::sleep(crate::nats::AGAIN_AFTER);
+                }
+                connected => return connected.map(Some),
+            }
+        }
+        Ok(None)
     }
 
     fn hear(

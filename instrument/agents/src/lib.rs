@@ -30,6 +30,14 @@ pub enum AgentsError {
         /// In words, with what to do.
         why: String,
     },
+    /// NATS is not there (yet).
+    #[error("NATS at {server}: {why}; is a nats-server there?")]
+    Away {
+        /// The server, without credentials.
+        server: String,
+        /// In words.
+        why: String,
+    },
     /// A name cannot be a part of a subject.
     #[error("expected a name of letters, digits, `-` and `_`, got `{0}`")]
     Name(String),

@@ -25,7 +25,7 @@ const PORT: u16 = 4222;
 /// Messages that wait to be sent or to be taken.
 const QUEUE_MAX: usize = 1_024;
 /// Between two attempts to reach a server that is gone.
-const AGAIN_AFTER: Duration = Duration::from_millis(200);
+pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// A server that says nothing for so long is asked, and is gone when it has said nothing for twice as long.
 const QUIET_MAX: Duration = Duration::from_secs(10);
 /// The longest sleep of the thread.

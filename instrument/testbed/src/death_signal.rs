@@ -12,6 +12,12 @@ use std::process::Command;
 
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
+/// The child that `command` starts is killed when the thread that starts it ends, this process' death included. For a program
+/// that is waited for by the thread that started it; what it starts itself is not seen to.
+pub fn end_with_thread(command: &mut Command) {
+    kill_with_parent(command, false);
+}
+
 /// The child that `command` starts gets SIGKILL when the *thread* that starts it ends (prctl(2),
 /// `PR_SET_PDEATHSIG`), so it must be started from a thread that lives as long as it should: the keeper.
 ///

@@ -264,7 +264,8 @@ impl Shelf {
     fn find_in_path(&self, entry: &Entry) -> Option<PathBuf> {
         // An interpreter without our libraries is not what the name stands for, nor is a script without our jars, nor any
         // program called `load`.
-        if matches!(entry.how, How::Python { .. } | How::Maven { .. })
+        if entry.name == "python"
+            || matches!(entry.how, How::Maven { .. })
             || entry.name != entry.program
         {
             return None;

@@ -48,6 +48,7 @@ mod surroundings;
 
 pub use bed::{BedControl, Testbed};
 pub use care::NodeCare;
+pub use death_signal::end_with_thread;
 pub use disk::{EnteredDisks, PowerCut, Rotted};
 pub use environment::{environment, raise_file_limit};
 pub use error::TestbedError;

@@ -39,6 +39,8 @@ pub struct Suite {
 pub struct Needs {
     /// Programs as `assay doctor --install` calls them, which pins their versions.
     pub doctor: Vec<String>,
+    /// The same, of programs that take minutes to build: with `--all` alone. Tests that have none say so.
+    pub doctor_all: Vec<String>,
     /// Programs of the distribution, with their packages.
     pub distribution: BTreeMap<String, String>,
     /// Readers in Python, pinned.

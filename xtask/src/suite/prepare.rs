@@ -45,6 +45,9 @@ pub fn systems(root: &Path, suites: &[Suite], is_all: bool) -> Vec<String> {
     let mut skipped = Vec::new();
     let mut names: Vec<&str> =
         suites.iter().flat_map(|suite| &suite.needs.doctor).map(String::as_str).collect();
+    if is_all {
+        names.extend(suites.iter().flat_map(|suite| &suite.needs.doctor_all).map(String::as_str));
+    }
     let is_changed = |name: &str, changed: &[String]| {
         changed.iter().any(|path| Path::new(path).starts_with(Path::new("programs").join(name)))
     };

@@ -13,6 +13,7 @@ mod search;
 mod settled;
 mod sink;
 mod spread;
+mod store;
 mod trial;
 mod watch;
 
@@ -41,6 +42,8 @@ use metrics::Metrics;
 use metrics::push::Push;
 use progress::{Progress, Title};
 use spread::Agents;
+use store::Store;
+pub use store::check as check_store;
 
 /// Runs it and says how it ended.
 pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
@@ -131,6 +134,7 @@ fn carry_out(
     let clock = Clock::start();
     let _push = push_metrics(arguments, metrics.as_ref(), clock)?;
     let beside = Beside::find(&arguments.pids, &arguments.scrape, clock)?;
+    let store = arguments.rows.as_ref().map(|url| Store::open(url, &interrupt)).transpose()?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
     let plan = &experiment.plan;
     // Until the report is written, others see by it that the run goes on.
@@ -202,7 +206,9 @@ fn carry_out(
             run.path().display()
         );
     }
-    Ok(Exit::of(result.exit_code))
+    let is_copied = store.is_none_or(|store| store.keep_or_say(&run, interrupt));
+    let exit = Exit::of(result.exit_code);
+    Ok(if exit == Exit::Ok && !is_copied { Exit::CouldNotRun } else { exit })
 }
 
 /// Whether any trial has disks of its own, and whether any has a network of its own: what takes rights that an ordinary user

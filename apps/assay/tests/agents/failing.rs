@@ -45,6 +45,30 @@ fn a_paused_agent_is_named() {
     }
 }
 
+/// Claim: an agent that is started before NATS says so, waits for it, and takes part in a run afterwards; one that is told
+/// to end while it waits ends.
+#[test]
+fn an_agent_waits_for_nats() {
+    let _beside = beside_others();
+    let Some(program) = nats_server() else { return };
+    let (echo, place) = (Echo::start(&[]), Place::new());
+    let address = Server::free_address();
+    let url = format!("nats://{address}");
+    let (early, ended) = (agent(&place, &url), agent(&place, &url));
+    pass(Duration::from_millis(500));
+    ended.signal(Signal::TERM);
+    ended.finish_within(LIMIT).expect_code(0).expect_stderr("waits for it");
+    let _server = serve(&program, address);
+    place.write("experiment.toml", experiment(&echo, "rate = \"100/s\"", 1, "1s"));
+    let spread = ["--agents", "g=1", "--nats", url.as_str()];
+    let words: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
+    let said = place.assay(&words);
+    assert_eq!(audit(&said.json(), "complete").0, "ok");
+    early.signal(Signal::TERM);
+    let said = early.finish_within(LIMIT);
+    said.expect_code(0).expect_stderr("is a nats-server there?").expect_stderr("waits for runs");
+}
+
 /// The names in a folder, if it is there.
 fn entries(folder: &std::path::Path) -> Vec<String> {
     let all = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -114,7 +114,11 @@ impl Connection {
         subjects: &[String],
     ) -> Result<Self, AgentsError> {
         let failed = |why: String| AgentsError::Nats { server: place.to_string(), why };
-        let io = |error: io::Error| failed(format!("{error}; is a nats-server there?"));
+        let io = |error: io::Error| match error.kind() {
+            // Something listens there that is no server of NATS.
+            io::ErrorKind::Other => failed(error.to_string()),
+            _ => AgentsError::Away { server: place.to_string(), why: error.to_string() },
+        };
         let stream = connect(place).map_err(io)?;
         let mut connection = Self { stream, tls: None, unread: Vec::new() };
         let info = connection.greeting().map_err(io)?;

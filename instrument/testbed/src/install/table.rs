@@ -270,6 +270,14 @@ pub const ENTRIES: &[Entry] = &[
         says: "h2load",
     },
     Entry {
+        name: "helm",
+        purpose: "renders charts for Kubernetes",
+        program: "helm",
+        how: How::Go { package: "helm.sh/helm/v3/cmd/helm", version: "v3.21.4" },
+        asked: &["version"],
+        says: "v3.21",
+    },
+    Entry {
         name: "hey",
         purpose: "load generator to compare with",
         program: "hey",
@@ -297,6 +305,14 @@ pub const ENTRIES: &[Entry] = &[
         },
         asked: &["kafka.Kafka", "--version"],
         says: "4.3.1",
+    },
+    Entry {
+        name: "kubeconform",
+        purpose: "compares what is for Kubernetes with its schemas",
+        program: "kubeconform",
+        how: How::Go { package: "github.com/yannh/kubeconform/cmd/kubeconform", version: "v0.8.0" },
+        asked: &["-h"],
+        says: "-schema-location",
     },
     Entry {
         name: "minio",

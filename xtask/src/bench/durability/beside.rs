@@ -13,6 +13,8 @@ use crate::bench::workbench::{Workbench, to_f64};
 struct Pair {
     system: &'static str,
     tool: &'static str,
+    /// Operations a second, for both: what the server does with little waiting, so that a turn has many of them.
+    rate: u32,
     /// Looks for the programs; an error names a missing one.
     find: fn() -> Result<(), String>,
     start: fn(&Path) -> Result<Box<dyn Server>, String>,
@@ -20,11 +22,35 @@ struct Pair {
 
 /// All of them.
 const PAIRS: [Pair; 5] = [
-    Pair { system: "postgres", tool: "pgbench", find: Postgres::find, start: Postgres::start },
-    Pair { system: "kafka", tool: "ProducerPerformance", find: Kafka::find, start: Kafka::start },
-    Pair { system: "nats", tool: "nats bench", find: Nats::find, start: Nats::start },
-    Pair { system: "redis", tool: "redis-benchmark", find: Redis::find, start: Redis::start },
-    Pair { system: "etcd", tool: "etcd-benchmark", find: Etcd::find, start: Etcd::start },
+    Pair {
+        system: "postgres",
+        tool: "pgbench",
+        rate: 4_000,
+        find: Postgres::find,
+        start: Postgres::start,
+    },
+    Pair {
+        system: "kafka",
+        tool: "ProducerPerformance",
+        rate: 400,
+        find: Kafka::find,
+        start: Kafka::start,
+    },
+    Pair { system: "nats", tool: "nats bench", rate: 1_000, find: Nats::find, start: Nats::start },
+    Pair {
+        system: "redis",
+        tool: "redis-benchmark",
+        rate: 1_000,
+        find: Redis::find,
+        start: Redis::start,
+    },
+    Pair {
+        system: "etcd",
+        tool: "etcd-benchmark",
+        rate: 1_000,
+        find: Etcd::find,
+        start: Etcd::start,
+    },
 ];
 
 /// The load of a turn, the same for both.
@@ -60,8 +86,10 @@ const HEAD: &str = "\
 
 Made by `cargo xtask bench durability --beside`, a part alone by its system's name after it: one server of each system that syncs \
 before it acknowledges, on this machine's own disk; its load tool and Assay take turns at it, with as many connections and values \
-of 64 bytes. pgbench, ProducerPerformance, nats bench and etcd's benchmark keep a rate, which Assay is given, too; redis-benchmark \
-has none, so both keep all connections busy. Medians of the rounds, with the lowest and the highest.
+of 64 bytes. pgbench, ProducerPerformance, nats bench and etcd's benchmark keep a rate, which Assay is given, too (pgbench's \
+arrivals are Poisson's, the others' evenly spaced); redis-benchmark has none, so both keep all connections busy. pgbench's timers are made as exact as Assay makes its own (prctl(2), \
+PR_SET_TIMERSLACK of 1 ns): by default Linux may be 50 µs late, which saves a tool wake-ups and costs it exactness. Medians \
+of the rounds, with the lowest and the highest.
 ";
 
 const COLUMNS: &str = "\
@@ -99,12 +127,13 @@ pub fn run(root: &Path, toy: bool, only: Option<&str>) -> Result<(), String> {
 
 /// All rounds of a pair, as a row of the table.
 fn measured(at: &Workbench, pair: &Pair, toy: bool) -> Result<String, String> {
-    let rounds = if toy { 1 } else { 5 };
-    let amount = Amount { seconds: if toy { 2 } else { 10 }, rate: 400 };
+    let rounds = if toy { 1 } else { 9 };
+    let amount = Amount { seconds: if toy { 2 } else { 20 }, rate: pair.rate };
     let folder = at.folder.join(pair.system);
     crate::bench::workbench::make_empty(&folder)?;
     let server = (pair.start)(&folder)?;
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    // Inherited by what is started from here on, and not by the server.
     for round in 0..rounds {
         eprintln!("{}, round {round} …", pair.system);
         // The order changes, because a table or a log grows.
@@ -122,10 +151,9 @@ fn measured(at: &Workbench, pair: &Pair, toy: bool) -> Result<String, String> {
 /// Assay at the same server.
 fn assay(at: &Workbench, server: &dyn Server, amount: Amount) -> Result<Outcome, String> {
     let Amount { seconds, rate } = amount;
-    let load = if server.has_rate() {
-        format!("arrival = \"constant\"\nrate = \"{rate}/s\"")
-    } else {
-        format!("model = \"closed\"\nclients = {CONNECTIONS}")
+    let load = match server.arrival() {
+        Some(arrival) => format!("arrival = \"{arrival}\"\nrate = \"{rate}/s\""),
+        None => format!("model = \"closed\"\nclients = {CONNECTIONS}"),
     };
     let experiment = format!(
         "name = \"beside\"\n[system]\nkind = \"{}\"\n[system.deploy]\n{}\n[workload]\npayload = \"{VALUE_BYTES}B\"\n\

@@ -18,9 +18,9 @@ pub(super) trait Server {
     fn connections(&self) -> u32 {
         CONNECTIONS
     }
-    /// Whether the tool keeps a rate.
-    fn has_rate(&self) -> bool {
-        true
+    /// How the tool spaces what it sends; `None`: it has no rate and keeps all connections busy.
+    fn arrival(&self) -> Option<&'static str> {
+        Some("constant")
     }
     /// One turn of the tool.
     fn theirs(&self, at: &Workbench, amount: Amount) -> Result<Outcome, String>;
@@ -49,6 +49,12 @@ fn program(name: &str) -> Result<PathBuf, String> {
     let found = found.map(|folder| folder.join(name));
     let found = found.or_else(|| crate::suite::prepare::program(name));
     found.ok_or_else(|| format!("{name} is not installed; run: assay doctor --install {name}"))
+}
+
+/// Timers of this thread, and of what it starts, are so many nanoseconds late at most; 0 is the default.
+fn exact_to(slack_ns: &str) -> Result<(), String> {
+    std::fs::write("/proc/self/timerslack_ns", slack_ns)
+        .map_err(|error| format!("making timers exact: {error}"))
 }
 
 fn free_address() -> Result<SocketAddr, String> {
@@ -217,6 +223,10 @@ impl Server for Postgres {
         format!("attach = \"{}\"\nlogin = \"assay\"\ndatabase = \"postgres\"", self.address)
     }
 
+    fn arrival(&self) -> Option<&'static str> {
+        Some("poisson")
+    }
+
     fn theirs(&self, at: &Workbench, amount: Amount) -> Result<Outcome, String> {
         let Amount { seconds, rate } = amount;
         let asked = format!(
@@ -224,7 +234,10 @@ impl Server for Postgres {
             self.address.port(),
             self.script.display()
         );
-        let (said, cpu_us) = at.timed(&program("pgbench")?, &words(&asked))?;
+        exact_to("1")?;
+        let timed = at.timed(&program("pgbench")?, &words(&asked));
+        exact_to("0")?;
+        let (said, cpu_us) = timed?;
         let count = number(&said, "transactions actually processed: ").unwrap_or_default();
         outcome(number(&said, "tps = "), count, cpu_us, &said)
     }
@@ -262,13 +275,13 @@ impl Server for Redis {
         format!("attach = \"{}\"\nin_flight_max = 1", self.address)
     }
 
-    fn has_rate(&self) -> bool {
-        false
+    fn arrival(&self) -> Option<&'static str> {
+        None
     }
 
     fn theirs(&self, at: &Workbench, amount: Amount) -> Result<Outcome, String> {
         // It takes a number of requests: about as many as a second of this machine has, by the seconds.
-        let count = 5_000 * amount.seconds;
+        let count = 30_000 * amount.seconds;
         let asked = format!(
             "-h 127.0.0.1 -p {} -c {CONNECTIONS} -n {count} -t set -r 100000000 -d {VALUE_BYTES} --csv",
             self.address.port()
