@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use quick::{QuickArguments, SearchOver};
 pub use spread::{AgentArguments, NatsArguments, SpreadArguments};
-pub use watched::WatchArguments;
+pub use watched::{TellArguments, WatchArguments};
 
 /// The text that `assay` alone prints.
 pub const WELCOME: &str = "\
@@ -69,6 +69,9 @@ pub enum Command {
     /// Watch a run that goes on, in this terminal or in a browser, from its folder
     #[command(after_long_help = watched::EXAMPLES)]
     Watch(WatchArguments),
+    /// Tell a run that goes on to start its load (with --hold), to stop, or to mark this moment
+    #[command(after_long_help = watched::TELL_EXAMPLES)]
+    Tell(TellArguments),
     /// Write the report of runs on disk
     #[command(
         after_long_help = "Examples:\n  assay report runs/20261121T065032Z_demo --format md -o report.md\n  assay report runs/20261121T065032Z_demo --part 1/4 -o part-1     # and 2/4, 3/4, 4/4, on any host\n  assay report runs/20261121T065032Z_demo --merge part-1 part-2 part-3 part-4"
@@ -243,6 +246,9 @@ pub struct RunArguments {
     /// Leave out the calibration of this machine before the run
     #[arg(long)]
     pub no_calibration: bool,
+    /// Deploy the system, then wait with the load until `assay tell start`
+    #[arg(long)]
+    pub hold: bool,
     /// Skip the test requests before the load: it is sent even if none of it can succeed
     #[arg(long)]
     pub no_preflight: bool,

@@ -33,6 +33,17 @@ pub fn folders(runs: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
+/// The newest of them.
+///
+/// # Errors
+/// When there is none.
+pub fn newest(runs: &Path) -> Result<PathBuf, String> {
+    folders(runs)?.pop().ok_or_else(|| {
+        let runs = runs.display();
+        format!("there is no run under `{runs}`; name one, or start one: assay run demo")
+    })
+}
+
 /// Analyses a run folder. The same folder gives the same result, wherever it lies.
 ///
 /// # Errors

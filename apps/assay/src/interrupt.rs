@@ -78,6 +78,15 @@ impl Interrupt {
         }
     }
 
+    /// The same as a first signal; whether it is the first.
+    pub fn ask(&self) -> bool {
+        let is_first = !self.is_set();
+        if is_first {
+            self.signalled();
+        }
+        is_first
+    }
+
     fn signalled(&self) {
         let count = self.shared.count.fetch_add(1, Ordering::SeqCst) + 1;
         self.shared.is_set.store(true, Ordering::SeqCst);

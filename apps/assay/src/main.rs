@@ -87,6 +87,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, cli.color),
         Command::Check(arguments) => check::check(&arguments, cli.color),
         Command::Watch(arguments) => watch_command::watch(&arguments, cli.color),
+        Command::Tell(arguments) => run::tell(&arguments),
         Command::Report(arguments) => report_command::report(&arguments, cli.color),
         Command::Seal(arguments) => seal::seal(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments, cli.color),

@@ -40,7 +40,7 @@ pub fn report(arguments: &ReportArguments, colour: ColorChoice) -> Exit {
 fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, String> {
     let mut paths = arguments.runs.clone();
     if paths.is_empty() {
-        paths.push(newest()?);
+        paths.push(conclude::newest(Path::new("runs"))?);
     }
     if arguments.check_secrets {
         let (is_clean, text) = check_secrets::check(&paths)?;
@@ -185,13 +185,6 @@ fn write_out(output: &Path, text: &str) -> Result<(), String> {
 /// The worse of an exit and that of a result.
 fn worse(worst: Exit, result: &RunResult) -> Exit {
     worst.or(Exit::of(result.exit_code))
-}
-
-fn newest() -> Result<PathBuf, String> {
-    let runs = Path::new("runs");
-    conclude::folders(runs)?.pop().ok_or_else(|| {
-        "there is no run under `runs`; name one, or start one: assay run demo".to_owned()
-    })
 }
 
 fn form(result: &RunResult, arguments: &ReportArguments, colour: ColorChoice) -> String {

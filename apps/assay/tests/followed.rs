@@ -212,7 +212,7 @@ fn nothing_to_watch() {
     let place = Place::new();
     let none = place.assay(&["watch"]);
     none.expect_code(1)
-        .expect_stderr("there is no run under `runs`; start one beside this: assay run demo");
+        .expect_stderr("there is no run under `runs`; name one, or start one: assay run demo");
     std::fs::create_dir(place.path().join("other")).expect("a folder");
     let other = place.assay(&["watch", "other"]);
     other

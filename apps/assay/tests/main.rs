@@ -15,6 +15,7 @@ mod cometbft_report;
 mod command_line;
 mod compare;
 mod connections;
+mod control;
 mod convert;
 mod crash;
 mod declared;

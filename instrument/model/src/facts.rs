@@ -18,7 +18,9 @@ use clock::WallTime;
 pub use connections::ConnectionFacts;
 pub use disk::{DiskFacts, DiskOperations};
 pub use durability::{DocumentedPromise, DurabilityFacts, DurabilitySetting};
-pub use entry::{Event, LEDGER_CONTENT_BYTES_MAX, LedgerEntry, MetricSample};
+pub use entry::{
+    EVENTS_SCHEMA, Event, LEDGER_CONTENT_BYTES_MAX, LedgerEntry, METRICS_SCHEMA, MetricSample,
+};
 pub use environment::Environment;
 pub use network::{LinkFacts, LinkTraffic, NetworkFacts};
 pub use receive::ReceiveFacts;

@@ -14,8 +14,8 @@ use model::fault::FaultEvent;
 
 use crate::disk;
 use crate::error::RecordError;
-use crate::fault_log;
 use crate::frames::{FRAME_HEADER_BYTES, HEADER_BYTES, checksum};
+use crate::line_log;
 use crate::row_log;
 use crate::trial::{FACTS, FAULTS, ROW_LOG, TrialFolder};
 
@@ -121,8 +121,8 @@ impl TrialFollower {
                 let line = String::from_utf8_lossy(&line[..end]);
                 self.fault_lines += 1;
                 match self.fault_lines {
-                    1 => fault_log::head(&self.faults.path, &line)?,
-                    number => events.push(fault_log::event(&self.faults.path, number, &line)?),
+                    1 => line_log::head::<FaultEvent>(&self.faults.path, &line)?,
+                    number => events.push(line_log::event(&self.faults.path, number, &line)?),
                 }
             }
             if self.faults.waiting.len() > LINE_BYTES_MAX {

@@ -22,13 +22,14 @@
 //!     stages.parquet          what nodes stamped, by second: src/stage_columns.rs
 //!     traces.parquet          spans of sampled transactions: src/traces.rs
 //!     rows-PART.log             while agents carry out parts of the load: src/part_logs.rs
-//!     faults.ndjson           what faults did, an event a line, as it happens: src/fault_log.rs
+//!     faults.ndjson           what faults did, an event a line, as it happens: src/line_log.rs
+//!     events.ndjson, metrics.ndjson: the same of what goes into their Parquet files, until these are there
 //!     seal.json               length and CRC-32 of each finished Parquet file and of the interval log
 //! ```
 //!
 //! Files and folders are their owner's alone (0600, 0700), and no text in them holds a secret that is known
-//! ([`model::secret`]). Nothing in the folder holds an absolute path: a copy reads the same. Every file but the row log and
-//! faults.ndjson appears whole or not at all (written beside, synced, renamed). A trial's rows are read from
+//! ([`model::secret`]). Nothing in the folder holds an absolute path: a copy reads the same. Every file but the row log
+//! and those of lines (.ndjson) appears whole or not at all (written beside, synced, renamed). A trial's rows are read from
 //! the Parquet file once seal.json names it, else from the row log; a reader never needs to know which.
 //!
 //! Files may be damaged, or a stranger's: only regular ones are opened, no link is followed, sizes are checked before memory
@@ -42,7 +43,6 @@ mod digest;
 mod disk;
 mod documents;
 mod error;
-mod fault_log;
 mod folder;
 mod follow;
 mod frames;
@@ -50,6 +50,7 @@ mod fuzz;
 mod histogram_v2;
 mod hold;
 mod interval_log;
+mod line_log;
 mod name;
 mod node_events;
 mod numbered_words;
@@ -74,11 +75,11 @@ mod trial_tables;
 pub use counted::{Counted, CountedTrial, RowsMark, Share};
 pub use digest::{DIGESTS, FilesSeal, SIGNATURE};
 pub use error::RecordError;
-pub use fault_log::FaultLog;
 pub use folder::RunFolder;
 pub use follow::TrialFollower;
 pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
 pub use hold::RunHold;
+pub use line_log::{EventLog, FaultLog, MetricLog};
 pub use name::folder_name;
 pub use node_events::NodeEventsWriter;
 pub use observation_log::ObservationLogWriter;

@@ -10,7 +10,7 @@ use model::fault::FaultEvent;
 use crate::disk;
 use crate::documents::{Schema, read_json, write_json};
 use crate::error::RecordError;
-use crate::fault_log::{self, FaultLog};
+use crate::line_log::{self, FaultLog};
 use crate::row_log::{RowLogReader, RowLogWriter};
 
 pub(crate) const ROW_LOG: &str = "rows.log";
@@ -118,7 +118,7 @@ impl TrialFolder {
     /// # Errors
     /// When it cannot be read, is damaged or is of another version.
     pub fn faults(&self) -> Result<Vec<FaultEvent>, RecordError> {
-        fault_log::read(&self.file(FAULTS))
+        line_log::read(&self.file(FAULTS))
     }
 
     pub(crate) fn log_batches(&self, mut f: impl FnMut(&[Row])) -> Result<RowsRead, RecordError> {

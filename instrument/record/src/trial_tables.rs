@@ -7,6 +7,7 @@ use model::node_events::{NodeStage, Span};
 use crate::columns::writing;
 use crate::disk::PartialFile;
 use crate::error::RecordError;
+use crate::line_log::{self, EventLog, MetricLog};
 use crate::node_events::{NodeEventsWriter, STAGES, TRACES};
 use crate::stage_columns::{self, StageSecond};
 use crate::tables::{self, LedgerColumns};
@@ -14,11 +15,21 @@ use crate::traces;
 use crate::trial::TrialFolder;
 
 const METRICS: &str = "metrics.parquet";
+const METRICS_LOG: &str = "metrics.ndjson";
 const EVENTS: &str = "events.parquet";
+const EVENTS_LOG: &str = "events.ndjson";
 const LEDGER: &str = "ledger.parquet";
 
 impl TrialFolder {
-    /// Writes metrics.parquet.
+    /// Starts metrics.ndjson, which has samples until metrics.parquet has them.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is there already.
+    pub fn metric_log(&self) -> Result<MetricLog, RecordError> {
+        MetricLog::create(&self.file(METRICS_LOG))
+    }
+
+    /// Writes metrics.parquet, and removes metrics.ndjson.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -26,21 +37,41 @@ impl TrialFolder {
         let path = self.file(METRICS);
         let mut file = PartialFile::create(&path)?;
         tables::write_metrics(&mut file, samples).map_err(|error| writing(&path, error))?;
-        self.finish_file(METRICS, &mut file)
+        self.finish_file(METRICS, &mut file)?;
+        self.remove_log(METRICS_LOG)
     }
 
-    /// Reads metrics.parquet; nothing if none were written.
+    /// Removes a file of lines, whose content is in a finished file.
+    fn remove_log(&self, name: &str) -> Result<(), RecordError> {
+        let log = self.file(name);
+        match std::fs::remove_file(&log) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(RecordError::writing(&log, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads metrics.parquet, or metrics.ndjson where a crash came before it; nothing if none were written.
     ///
     /// # Errors
     /// When it is damaged.
     pub fn metrics(&self) -> Result<Vec<MetricSample>, RecordError> {
         match self.open_verified(METRICS)? {
             Some(source) => tables::read_metrics(&self.file(METRICS), source),
-            None => Ok(Vec::new()),
+            None => line_log::read(&self.file(METRICS_LOG)),
         }
     }
 
-    /// Writes events.parquet.
+    /// Starts events.ndjson, which has events until events.parquet has them.
+    ///
+    /// # Errors
+    /// When it cannot be written, or is there already.
+    pub fn event_log(&self) -> Result<EventLog, RecordError> {
+        EventLog::create(&self.file(EVENTS_LOG))
+    }
+
+    /// Writes events.parquet, and removes events.ndjson.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -48,17 +79,18 @@ impl TrialFolder {
         let path = self.file(EVENTS);
         let mut file = PartialFile::create(&path)?;
         tables::write_events(&mut file, events).map_err(|error| writing(&path, error))?;
-        self.finish_file(EVENTS, &mut file)
+        self.finish_file(EVENTS, &mut file)?;
+        self.remove_log(EVENTS_LOG)
     }
 
-    /// Reads events.parquet; nothing if none were written.
+    /// Reads events.parquet, or events.ndjson where a crash came before it; nothing if none were written.
     ///
     /// # Errors
     /// When it is damaged.
     pub fn events(&self) -> Result<Vec<Event>, RecordError> {
         match self.open_verified(EVENTS)? {
             Some(source) => tables::read_events(&self.file(EVENTS), source),
-            None => Ok(Vec::new()),
+            None => line_log::read(&self.file(EVENTS_LOG)),
         }
     }
 

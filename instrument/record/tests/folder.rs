@@ -141,6 +141,34 @@ fn small_files_round_trip() {
     assert!(trial.faults().unwrap().is_empty(), "a trial whose faults never came");
 }
 
+/// Claim: events and samples can be read as soon as they happened, also those of a trial that was cut off, and their file goes when
+/// Parquet has them.
+#[test]
+fn events_are_there_as_they_happen() {
+    let (_keep, trial) = new_trial(1);
+    let event = |at| Event { at, name: "mark".to_owned(), tx: None, detail: format!("at {at}") };
+    assert!(trial.events().unwrap().is_empty());
+    let mut log = trial.event_log().unwrap();
+    for at in 0..3 {
+        log.append(&event(at));
+        assert_eq!(trial.events().unwrap().last(), Some(&event(at)));
+    }
+    let path = trial.path().join("events.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &text[..text.len() - 5]).unwrap();
+    assert_eq!(trial.events().unwrap(), [event(0), event(1)]);
+    trial.write_events(&[event(7)]).unwrap();
+    assert_eq!(trial.events().unwrap(), [event(7)]);
+    assert!(!path.exists());
+    let sample =
+        MetricSample { at: 5, source: "host".to_owned(), name: "load1".to_owned(), value: 0.1 };
+    trial.metric_log().unwrap().append(&sample);
+    assert_eq!(trial.metrics().unwrap(), std::slice::from_ref(&sample));
+    trial.write_metrics(&[sample.clone(), sample.clone()]).unwrap();
+    assert_eq!(trial.metrics().unwrap().len(), 2);
+    assert!(!trial.path().join("metrics.ndjson").exists());
+}
+
 /// Claim: a copy of the folder, in another place, reads the same.
 #[test]
 fn a_copy_reads_the_same() {

@@ -61,6 +61,6 @@ pub use own_namespace::{Account, FOLDER_AT};
 pub use passing_folder::PassingFolder;
 pub use port::free_port;
 pub use rootless::take_own_namespaces;
-pub use sampler::{ResourceSampler, SAMPLE_INTERVAL, Watcher};
+pub use sampler::{ResourceSampler, SAMPLE_INTERVAL, SampleSink, Watcher};
 pub use scrape::{MetricScraper, Scrape, ScrapeSeries, Scraped, fuzz_metrics};
 pub use series::{known_sources, own_series};

@@ -40,6 +40,9 @@ const LAST_ROUND_MIN: Duration = Duration::from_millis(200);
 const CHILDREN_COST: u32 = 1000;
 const CHILDREN_EVERY_MIN: Duration = Duration::from_secs(5);
 
+/// Hears of each sample as it is made: when, of which source and series, and its value.
+pub type SampleSink = Box<dyn FnMut(Instant, &str, &str, f64) + Send>;
+
 /// A running sampler.
 #[derive(Debug)]
 pub struct ResourceSampler {
@@ -68,7 +71,7 @@ struct Watch {
 
 impl ResourceSampler {
     /// Starts sampling: a round each `interval` ([`SAMPLE_INTERVAL`] is right for nearly all), of the host, this
-    /// process and the named processes.
+    /// process and the named processes. `told` hears of each sample, in the sampler's thread.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -76,11 +79,12 @@ impl ResourceSampler {
         clock: Clock,
         interval: Duration,
         nodes: Vec<(String, u32)>,
+        told: SampleSink,
     ) -> Result<Self, TestbedError> {
         let (orders, receiver) = channel();
         let thread = std::thread::Builder::new().name("testbed-sampler".to_owned());
         let thread = thread.spawn(move || {
-            let mut sampling = Sampling::new(clock, interval);
+            let mut sampling = Sampling::new(clock, interval, told);
             nodes.into_iter().for_each(|(name, pid)| sampling.watch(&Watch { name, pid }));
             sampling.run(&receiver);
             sampling.series
@@ -158,10 +162,11 @@ struct Sampling {
     last_round: Instant,
     rounds: usize,
     series: Vec<Series>,
+    told: SampleSink,
 }
 
 impl Sampling {
-    fn new(clock: Clock, interval: Duration) -> Self {
+    fn new(clock: Clock, interval: Duration, told: SampleSink) -> Self {
         let now = clock.now();
         Self {
             clock,
@@ -173,6 +178,7 @@ impl Sampling {
             last_round: now,
             rounds: 0,
             series: Vec::new(),
+            told,
         }
     }
 
@@ -212,7 +218,7 @@ impl Sampling {
         if now >= self.children_due {
             self.look_for_children(now);
         }
-        let Self { own, host, nodes, series, .. } = self;
+        let Self { own, host, nodes, series, told, .. } = self;
         let mut keep = |source: &str, name: &'static str, value: f64| {
             let place = series.iter().position(|s| s.source == source && s.name == name);
             let place = place.unwrap_or_else(|| {
@@ -220,6 +226,7 @@ impl Sampling {
                 series.len() - 1
             });
             series[place].points.push((now, value));
+            told(now, source, name, value);
         };
         own.read(seconds, &mut |name, value| keep("generator", name, value));
         nodes.retain_mut(|node| {

@@ -22,6 +22,7 @@ use model::facts::MetricSample;
 use model::series::SeriesFacts;
 
 use crate::TestbedError;
+use crate::sampler::SampleSink;
 use rounds::Rounds;
 
 pub use parse::fuzz_metrics;
@@ -88,11 +89,16 @@ pub struct MetricScraper {
 impl MetricScraper {
     /// Starts asking: at once, and then each `interval` ([`crate::SAMPLE_INTERVAL`] is right for nearly all), or more
     /// seldom where that would take more than a hundredth of a core. A node that does not answer is asked again in
-    /// the next round, for ever.
+    /// the next round, for ever. `told` hears of each sample, in the thread that asks.
     ///
     /// # Errors
     /// When a path is not one, or when no thread can be started.
-    pub fn start(clock: Clock, interval: Duration, nodes: &[Scrape]) -> Result<Self, TestbedError> {
+    pub fn start(
+        clock: Clock,
+        interval: Duration,
+        nodes: &[Scrape],
+        told: SampleSink,
+    ) -> Result<Self, TestbedError> {
         let failed = |what: &str| {
             let what = what.to_owned();
             |source: io::Error| TestbedError::Host { what, source }
@@ -110,7 +116,7 @@ impl MetricScraper {
         }
         let no_thread = "the thread that asks nodes for their metrics could not be started";
         let (stop, stopped) = UnixStream::pair().map_err(failed(no_thread))?;
-        let mut rounds = Rounds::new(clock, interval, nodes);
+        let mut rounds = Rounds::new(clock, interval, nodes, told);
         let thread = std::thread::Builder::new().name("testbed-scraper".to_owned());
         let thread = thread.spawn(move || {
             rounds.run(&stopped);

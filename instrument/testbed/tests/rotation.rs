@@ -123,8 +123,13 @@ const STAYS: &str = "read line";
 fn a_restarted_node_comes_back() {
     let place = Place::new(&[("n", STAYS), ("other", STAYS)]);
     let before = place.pid("n");
-    let sampler =
-        ResourceSampler::start(place.clock, ms(20), vec![("n".to_owned(), before)]).unwrap();
+    let sampler = ResourceSampler::start(
+        place.clock,
+        ms(20),
+        vec![("n".to_owned(), before)],
+        Box::new(|_, _, _, _| ()),
+    )
+    .unwrap();
     let start = place.clock.now();
     let setup = FaultSetup {
         faults: vec![restart("n", 600, 200)],

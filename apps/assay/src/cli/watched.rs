@@ -55,3 +55,21 @@ pub struct WatchArguments {
     #[arg(long, value_enum, default_value_t = ProgressChoice::Auto)]
     pub progress: ProgressChoice,
 }
+
+pub(super) const TELL_EXAMPLES: &str = "Examples:
+  assay tell start                   a run that was started with --hold
+  assay tell mark deployed v2        an event of the trial, on the line of its charts
+  assay tell stop                    as Ctrl-C at the run itself
+
+Exit codes: 0 it was heard · 1 it was not · 2 usage";
+
+/// Arguments of `assay tell`.
+#[derive(Debug, Args)]
+pub struct TellArguments {
+    /// `start`, `stop`, or `mark` and what happens now
+    #[arg(value_name = "ORDER", required = true)]
+    pub order: Vec<String>,
+    /// Run folder; without it, the newest under `runs`
+    #[arg(long, value_name = "FOLDER")]
+    pub run: Option<PathBuf>,
+}

@@ -9,6 +9,7 @@ use sut::System;
 
 use super::beside::Beside;
 use super::metrics::Metrics;
+use super::orders::Orders;
 use super::progress::{Progress, Title};
 use crate::interrupt::Interrupt;
 
@@ -32,6 +33,8 @@ pub struct Trial<'a> {
     pub calibration: Option<Calibration>,
     /// Signals.
     pub interrupt: &'a Interrupt,
+    /// Orders of other processes.
+    pub control: &'a Orders,
     /// The display.
     pub progress: &'a Progress,
     /// Processes and metrics of a target that Assay has not started.

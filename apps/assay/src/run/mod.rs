@@ -6,6 +6,7 @@ mod inputs;
 mod ledger;
 mod metrics;
 mod node_events;
+mod orders;
 mod progress;
 mod rest;
 mod safety;
@@ -40,6 +41,8 @@ use beside::Beside;
 use inputs::Trial;
 use metrics::Metrics;
 use metrics::push::Push;
+use orders::Orders;
+pub use orders::tell;
 use progress::{Progress, Title};
 use spread::Agents;
 use store::Store;
@@ -146,6 +149,7 @@ fn carry_out(
         None => create(arguments, experiment)?,
     };
 
+    let orders = Orders::listen(&run, interrupt.clone(), arguments.hold)?;
     let agents = Agents::of(&arguments.spread, &experiment.folder, interrupt.flag())?;
     let calibration = if arguments.no_calibration { None } else { calibrate() };
     if let Some(words) = calibration.as_ref().and_then(|it| beyond_this_machine(plan, it)) {
@@ -158,13 +162,16 @@ fn carry_out(
         experiment,
         folder,
         interrupt,
+        orders: &orders,
         progress,
         metrics,
         beside,
         calibration,
         agents: agents.as_ref(),
     };
-    if let Err(error) = trials(&all) {
+    let carried_out = trials(&all);
+    orders.end();
+    if let Err(error) = carried_out {
         let error = format!("{error}{}", what_is_kept(&run));
         if interrupt.is_set() {
             say!("assay: {error}");
@@ -252,6 +259,7 @@ struct Run<'a> {
     experiment: &'a Experiment,
     folder: &'a RunFolder,
     interrupt: &'a Interrupt,
+    orders: &'a Orders,
     progress: Progress,
     metrics: Option<Metrics>,
     beside: Beside,
@@ -327,6 +335,7 @@ fn with_trial(
         targets: safety::targets(run.experiment, setting),
         calibration: run.calibration.clone(),
         interrupt: run.interrupt,
+        control: run.orders,
         progress: &run.progress,
         metrics: run.metrics.as_ref(),
         beside: &run.beside,

@@ -1,8 +1,8 @@
 //! One trial: deploy, preflight, load, drain, read the ledger, seal. Here the parts meet; none of them knows another.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use clock::{Clock, CpuTime};
@@ -14,7 +14,7 @@ use model::facts::{
 use model::series::{self, SeriesFacts};
 use record::{ObservationLogWriter, RowLogWriter, TrialFolder};
 use sut::Deployment;
-use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, Testbed};
+use testbed::{Entered, EnteredDisks, MetricScraper, ResourceSampler, SampleSink, Testbed};
 
 use super::faults::{self, Faults};
 use super::inputs::Trial;
@@ -22,7 +22,7 @@ use super::ledger::{self, Acknowledged};
 use super::node_events;
 use super::rest::Rests;
 use super::settled::Settled;
-use super::sink::FolderSink;
+use super::sink::{self, Events, FolderSink};
 use super::spread::Agents;
 use super::watch::{Watched, Watchman};
 use crate::terminal::say;
@@ -143,6 +143,7 @@ fn measure(
         facts.load.is_withheld = true;
         folder.row_log().and_then(RowLogWriter::close).map_err(|e| e.to_string())?;
     } else {
+        trial.control.await_start(trial.interrupt)?;
         let acknowledged;
         (facts.load, facts.after, acknowledged) =
             load_it(trial, agents, folder, &facts.declared, deployment, bed)?;
@@ -307,8 +308,11 @@ fn load_it(
 
     let clock = bed.clock();
     let nodes = deployment.nodes.iter().map(|node| (node.name.clone(), node.pid)).collect();
-    let sampler = ResourceSampler::start(clock, SAMPLE_EVERY, nodes).map_err(|e| e.to_string())?;
-    let scraper = start_scraper(clock, deployment)?;
+    let told = sink::samples(folder, &live);
+    let sampler = ResourceSampler::start(clock, SAMPLE_EVERY, nodes, told());
+    let sampler = sampler.map_err(|e| e.to_string())?;
+    let scraper = start_scraper(clock, deployment, told())?;
+    drop(told);
     let faults = faults::start(trial.setting, folder, bed, deployment, (&live, &sampler))?;
     let stages = trial.system.stages();
     let final_stages = trial.setting.final_stages(&stages);
@@ -326,11 +330,13 @@ fn load_it(
         part: None,
     };
     let log = folder.row_log().map_err(|e| e.to_string())?;
+    let events = Events::of(folder);
+    trial.control.enter(clock, &setup.live, &events);
     let mut sink = FolderSink {
         folder,
         log,
         observations: None,
-        events: Vec::new(),
+        events: Arc::clone(&events),
         acknowledged: Acknowledged::default(),
         declared: trial.setting.measure.ledger.then_some(declared),
         watched: agents.is_none().then(|| watched.clone()),
@@ -347,7 +353,9 @@ fn load_it(
     let testbed = testbed_cpu().saturating_sub(testbed_before);
     let cpu = CpuTime::of_this_process().since(cpu_before).saturating_sub(testbed);
     trial.progress.pause();
-    let FolderSink { log, observations, mut events, acknowledged, .. } = sink;
+    trial.control.leave();
+    let FolderSink { log, observations, acknowledged, .. } = sink;
+    let events = events.lock().unwrap_or_else(PoisonError::into_inner).finish();
     let closed =
         log.close().and_then(|()| observations.map_or(Ok(()), ObservationLogWriter::close));
     let closed = closed.map_err(|e| e.to_string());
@@ -369,7 +377,6 @@ fn load_it(
         samples.append(&mut scraped.samples);
         after.scraped = scraped.said;
     }
-    events.sort_by_key(|event| event.at);
     let of_faults = faults.map_or(Ok(()), Faults::finish);
     let kept = keep(folder, &samples, &events);
     after.not_kept = closed.and(of_faults).and(kept).err().unwrap_or_default();
@@ -383,10 +390,14 @@ fn keep(folder: &TrialFolder, samples: &[MetricSample], events: &[Event]) -> Res
 }
 
 /// Asks nodes for the metrics that they serve, where the adapter says that they do.
-fn start_scraper(clock: Clock, of: &Deployment) -> Result<Option<MetricScraper>, String> {
+fn start_scraper(
+    clock: Clock,
+    of: &Deployment,
+    told: SampleSink,
+) -> Result<Option<MetricScraper>, String> {
     if of.scrape.is_empty() {
         return Ok(None);
     }
-    let scraper = MetricScraper::start(clock, SAMPLE_EVERY, &of.scrape);
+    let scraper = MetricScraper::start(clock, SAMPLE_EVERY, &of.scrape, told);
     scraper.map(Some).map_err(|error| error.to_string())
 }

@@ -6,7 +6,6 @@ mod trial;
 mod web;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clock::Clock;
@@ -73,7 +72,7 @@ fn carry_out(arguments: &WatchArguments, colour: ColorChoice) -> Result<Exit, St
 fn opened(arguments: &WatchArguments) -> Result<RunFolder, String> {
     let path = match &arguments.run {
         Some(path) => path.clone(),
-        None => newest(&arguments.runs)?,
+        None => conclude::newest(&arguments.runs)?,
     };
     let run = RunFolder::open(&path).map_err(|error| error.to_string())?;
     match run.plan() {
@@ -84,12 +83,6 @@ fn opened(arguments: &WatchArguments) -> Result<RunFolder, String> {
         )),
         Err(error) => Err(error.to_string()),
     }
-}
-
-fn newest(runs: &Path) -> Result<PathBuf, String> {
-    conclude::folders(runs)?.pop().ok_or_else(|| {
-        format!("there is no run under `{}`; start one beside this: assay run demo", runs.display())
-    })
 }
 
 /// Says how the run ended: the verdict's line and where the report is, or that there is none.

@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::row::Stamp;
 
-/// One sample of a series: `metrics.parquet` holds these in long form.
-#[derive(Clone, Debug, PartialEq)]
+/// Names the version of `metrics.ndjson`.
+pub const METRICS_SCHEMA: &str = "assay.metrics/1";
+
+/// One sample of a series: `metrics.parquet` holds these in long form, and `metrics.ndjson` while the load runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricSample {
     /// Nanoseconds after the trial's start.
     pub at: Stamp,
@@ -18,13 +21,16 @@ pub struct MetricSample {
     pub value: f64,
 }
 
-/// Something that happened at a time: `events.parquet`.
+/// Names the version of `events.ndjson`.
+pub const EVENTS_SCHEMA: &str = "assay.events/1";
+
+/// Something that happened at a time: `events.parquet`, and `events.ndjson` while the load runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Nanoseconds after the trial's start.
     pub at: Stamp,
     /// `late_answer`, `duplicate_answer`, `phantom_answer`, `protocol_error`, `connect_failure`,
-    /// `connection_lost`, `phase`. What faults did is not among them: it stands in faults.ndjson.
+    /// `connection_lost`, `phase`, `mark`. What faults did is not among them: it stands in faults.ndjson.
     pub name: String,
     /// The transaction, if it is about one.
     pub tx: Option<u64>,

@@ -1,7 +1,13 @@
 //! Tests of the sampler on this host: real processes with known use.
 
+use std::sync::{Arc, Mutex};
+
 use super::*;
 use crate::{NodeSpec, Testbed};
+
+fn untold() -> SampleSink {
+    Box::new(|_, _, _, _| ())
+}
 
 fn spawn(bed: &mut Testbed, name: &str, script: &str) -> (String, u32) {
     let node = bed.spawn(NodeSpec::new(name, "/bin/sh").args(["-c", script])).unwrap();
@@ -14,7 +20,7 @@ fn values(samples: &[MetricSample], source: &str, name: &str) -> Vec<f64> {
 }
 
 /// Claim: every series of generator, nodes and host is declared and comes at its interval with possible values; a node's
-/// children count as its own; one that vanishes is absent from then on and the others go on.
+/// children count as its own; one that vanishes is absent from then on and the others go on. Each is told as it is made.
 #[test]
 fn all_series_come() {
     let clock = Clock::start();
@@ -24,12 +30,23 @@ fn all_series_come() {
     let busy = spawn(&mut bed, "busy", "(while :; do :; done) & wait");
     let brief = spawn(&mut bed, "brief", "read line");
     let interval = Duration::from_millis(100);
-    let sampler = ResourceSampler::start(clock, interval, vec![busy, brief]).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&told);
+    let hears: SampleSink = Box::new(move |at, source, name, value| {
+        hears.lock().unwrap().push((source.to_owned(), name.to_owned(), at, value));
+    });
+    let sampler = ResourceSampler::start(clock, interval, vec![busy, brief], hears).unwrap();
     let start = clock.now();
     clock.sleep_until(start.plus(Duration::from_millis(350)));
     bed.kill("brief").unwrap();
     clock.sleep_until(start.plus(Duration::from_millis(750)));
     let samples = sampler.finish(start);
+    let told = told.lock().unwrap();
+    assert_eq!(told.len(), samples.len());
+    for (source, name, at, value) in told.iter() {
+        let (source, name, at) = (source.clone(), name.clone(), at.ns_since(start));
+        assert!(samples.contains(&MetricSample { at, source, name, value: *value }), "{at}");
+    }
     let busy_cores = values(&samples, "busy", "cpu_cores");
     assert!(busy_cores.len() >= 3, "{busy_cores:?}");
     let most = busy_cores.iter().copied().fold(0.0, f64::max);
@@ -75,7 +92,7 @@ mod timing {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::start();
         let mut bed = Testbed::new(folder.path(), clock);
-        let mut sampling = Sampling::new(clock, Duration::from_secs(1));
+        let mut sampling = Sampling::new(clock, Duration::from_secs(1), untold());
         for index in 0..8 {
             let (name, pid) = spawn(&mut bed, &format!("node-{index}"), "read line");
             sampling.watch(&Watch { name, pid });
@@ -95,7 +112,7 @@ mod timing {
 #[test]
 fn a_long_run_is_thinned() {
     let clock = Clock::start();
-    let mut sampling = Sampling::new(clock, Duration::from_secs(1));
+    let mut sampling = Sampling::new(clock, Duration::from_secs(1), untold());
     let points = [1.0, 3.0, 5.0, 7.0, 9.0];
     let points = (1..).zip(points).map(|(at, value)| (Instant::from_ns(at), value)).collect();
     sampling.series.push(Series { source: "host".to_owned(), name: "load1", points });
@@ -114,7 +131,8 @@ fn a_restarted_node_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     let mut bed = Testbed::new(folder.path(), clock);
     let first = spawn(&mut bed, "n", "read line");
-    let sampler = ResourceSampler::start(clock, Duration::from_millis(20), vec![first]).unwrap();
+    let sampler =
+        ResourceSampler::start(clock, Duration::from_millis(20), vec![first], untold()).unwrap();
     let second = bed.restart("n").unwrap();
     clock.sleep_until(clock.now().plus(Duration::from_millis(50)));
     let restarted = clock.now();

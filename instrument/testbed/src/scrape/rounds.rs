@@ -16,6 +16,7 @@ use wire::http1::{Asked, Limits, write_request};
 use super::followed::Followed;
 use super::{Scrape, Scraped};
 use crate::ask::{AskError, Dialogue, Turn};
+use crate::sampler::SampleSink;
 
 /// How long a node may take for an answer. Longer than a round, so that a node under load is late and not absent.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -65,6 +66,7 @@ pub(super) struct Rounds {
     nodes: Vec<Node>,
     samples: usize,
     samples_max: usize,
+    told: SampleSink,
 }
 
 /// No `Accept-Encoding`: what comes is the text itself.
@@ -84,7 +86,12 @@ impl std::fmt::Debug for Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(clock: Clock, interval: Duration, nodes: &[Scrape]) -> Self {
+    pub(super) fn new(
+        clock: Clock,
+        interval: Duration,
+        nodes: &[Scrape],
+        told: SampleSink,
+    ) -> Self {
         let interval = interval.max(Duration::from_millis(10));
         let node = |of: &Scrape| Node {
             peer: Dialogue::new(of.address, None, LIMITS),
@@ -104,6 +111,7 @@ impl Rounds {
             nodes: nodes.iter().map(node).collect(),
             samples: 0,
             samples_max: SAMPLES_MAX,
+            told,
         }
     }
 
@@ -225,7 +233,13 @@ impl Rounds {
             return;
         }
         node.answered += 1;
-        self.samples += node.followed.take(self.clock.now(), node.peer.body());
+        let now = self.clock.now();
+        self.samples += node.followed.take(now, node.peer.body());
+        for line in &node.followed.lines {
+            if let Some((_, value)) = line.points.last().filter(|(at, _)| *at == now) {
+                (self.told)(now, &node.followed.source, &line.name, *value);
+            }
+        }
         if self.samples > self.samples_max {
             self.samples = self.nodes.iter_mut().map(|node| node.followed.thin()).sum();
             self.interval *= 2;

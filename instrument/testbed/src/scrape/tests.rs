@@ -78,12 +78,23 @@ fn node(source: &str, address: SocketAddr) -> Scrape {
     }
 }
 
-/// What is sampled of `nodes` in this time.
+fn untold() -> SampleSink {
+    Box::new(|_, _, _, _| ())
+}
+
+/// What is sampled of `nodes` in this time, each of which was told as it was made.
 fn scraped(nodes: &[Scrape], time: Duration) -> Scraped {
     let clock = Clock::start();
-    let scraper = MetricScraper::start(clock, ROUND, nodes).unwrap();
+    let told = Arc::new(AtomicUsize::new(0));
+    let hears = Arc::clone(&told);
+    let hears: SampleSink = Box::new(move |_, _, _, _| {
+        hears.fetch_add(1, Ordering::Relaxed);
+    });
+    let scraper = MetricScraper::start(clock, ROUND, nodes, hears).unwrap();
     clock.sleep_until(clock.now().plus(time));
-    scraper.finish(Instant::ZERO)
+    let scraped = scraper.finish(Instant::ZERO);
+    assert_eq!(told.load(Ordering::Relaxed), scraped.samples.len());
+    scraped
 }
 
 fn points(of: &Scraped, source: &str, name: &str) -> Vec<(i64, f64)> {
@@ -181,7 +192,7 @@ fn bad_nodes_hold_up_nobody() {
         node("good", good),
     ];
     let clock = Clock::start();
-    let scraper = MetricScraper::start(clock, ROUND, &nodes).unwrap();
+    let scraper = MetricScraper::start(clock, ROUND, &nodes, untold()).unwrap();
     let start = clock.now();
     clock.sleep_until(start.plus(Duration::from_millis(800)));
     let ending = clock.now();
@@ -226,7 +237,7 @@ fn a_late_node_is_found() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let clock = Clock::start();
-    let scraper = MetricScraper::start(clock, ROUND, &[node("a", address)]).unwrap();
+    let scraper = MetricScraper::start(clock, ROUND, &[node("a", address)], untold()).unwrap();
     clock.sleep_until(clock.now().plus(Duration::from_millis(200)));
     let listener = TcpListener::bind(address).unwrap();
     serve(listener, |mut stream, _| {
@@ -251,7 +262,7 @@ fn cost_sets_the_pace() {
     let big = answering(move |_| plain(&text));
     let clock = Clock::start();
     let nodes = [node("a", big)];
-    let mut rounds = Rounds::new(clock, Duration::from_millis(10), &nodes);
+    let mut rounds = Rounds::new(clock, Duration::from_millis(10), &nodes, untold());
     let (stop, stopped) = UnixStream::pair().unwrap();
     let (cpu, took) = std::thread::scope(|scope| {
         let running = scope.spawn(|| {
@@ -282,7 +293,8 @@ fn a_long_run_is_thinned() {
     let clock = Clock::start();
     let address = answering(|number| plain(&format!("toy_size {number}\n")));
     let nodes = [node("a", address)];
-    let mut rounds = Rounds::new(clock, Duration::from_millis(10), &nodes).with_samples_max(9);
+    let mut rounds =
+        Rounds::new(clock, Duration::from_millis(10), &nodes, untold()).with_samples_max(9);
     let (stop, stopped) = UnixStream::pair().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| rounds.run(&stopped));
@@ -318,7 +330,7 @@ mod timing {
         let address = answering(move |_| text.clone());
         let nodes: Vec<Scrape> = (0..13).map(|at| node(&format!("node-{at}"), address)).collect();
         let clock = Clock::start();
-        let mut rounds = Rounds::new(clock, Duration::from_millis(20), &nodes);
+        let mut rounds = Rounds::new(clock, Duration::from_millis(20), &nodes, untold());
         let (stop, stopped) = UnixStream::pair().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| rounds.run(&stopped));
@@ -336,6 +348,7 @@ mod timing {
 fn a_path_must_be_one() {
     let mut bad = node("a", "127.0.0.1:1".parse().unwrap());
     bad.path = "metrics of x".to_owned();
-    let error = MetricScraper::start(Clock::start(), ROUND, &[bad]).unwrap_err().to_string();
+    let error =
+        MetricScraper::start(Clock::start(), ROUND, &[bad], untold()).unwrap_err().to_string();
     assert!(error.contains("write one such as /metrics"), "{error}");
 }

@@ -1,15 +1,19 @@
-//! faults.ndjson: what faults did, an event a line, written as it happens. The first line names the schema.
+//! faults.ndjson, events.ndjson and metrics.ndjson: what faults did, what happened and what was sampled, one a line, written as
+//! it happens. The first line names the schema.
 //!
 //! A crash keeps every whole line. A full disk costs nothing but what it could not take: a line is there whole or not
 //! at all, and what was refused is tried again with the next event and at the end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use model::facts::{EVENTS_SCHEMA, Event, METRICS_SCHEMA, MetricSample};
 use model::fault::{FAULTS_SCHEMA, FaultEvent};
 use model::secret;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -24,9 +28,35 @@ struct Head {
     schema: String,
 }
 
+/// The content of a line.
+pub trait Line: Serialize + DeserializeOwned {
+    /// The schema of a file of them.
+    const SCHEMA: &'static str;
+}
+
+impl Line for FaultEvent {
+    const SCHEMA: &'static str = FAULTS_SCHEMA;
+}
+
+impl Line for Event {
+    const SCHEMA: &'static str = EVENTS_SCHEMA;
+}
+
+impl Line for MetricSample {
+    const SCHEMA: &'static str = METRICS_SCHEMA;
+}
+
 /// Writes faults.ndjson.
+pub type FaultLog = LineLog<FaultEvent>;
+/// Writes events.ndjson.
+pub type EventLog = LineLog<Event>;
+
+/// Writes metrics.ndjson.
+pub type MetricLog = LineLog<MetricSample>;
+
+/// Writes such a file.
 #[derive(Debug)]
-pub struct FaultLog {
+pub struct LineLog<T> {
     path: PathBuf,
     file: File,
     /// Bytes of whole lines in the file.
@@ -36,9 +66,10 @@ pub struct FaultLog {
     /// Events that there was no room for.
     lost: u64,
     refused: Option<io::Error>,
+    _of: PhantomData<fn(&T)>,
 }
 
-impl FaultLog {
+impl<T: Line> LineLog<T> {
     pub(crate) fn create(path: &Path) -> Result<Self, RecordError> {
         let at = |error| RecordError::writing(path, error);
         let mut options = OpenOptions::new();
@@ -51,15 +82,22 @@ impl FaultLog {
             waiting: Vec::new(),
             lost: 0,
             refused: None,
+            _of: PhantomData,
         };
-        log.push(&Head { schema: FAULTS_SCHEMA.to_owned() });
+        log.push(&Head { schema: T::SCHEMA.to_owned() });
         Ok(log)
     }
 
-    /// Adds an event. It never fails: what the disk does not take waits, and [`FaultLog::close`] says so if it never
+    /// Adds an event. It never fails: what the disk does not take waits, and [`LineLog::close`] says so if it never
     /// did.
-    pub fn append(&mut self, event: &FaultEvent) {
+    pub fn append(&mut self, event: &T) {
         self.push(event);
+    }
+
+    /// Bytes of whole lines in the file.
+    #[must_use]
+    pub const fn written_bytes(&self) -> u64 {
+        self.whole
     }
 
     /// Writes what still waits.
@@ -71,7 +109,7 @@ impl FaultLog {
         match self.refused {
             Some(error) => Err(RecordError::writing(&self.path, error)),
             None if self.lost > 0 => {
-                let why = format!("{} events of faults were lost", self.lost);
+                let why = format!("{} events were lost", self.lost);
                 Err(RecordError::writing(&self.path, io::Error::other(why)))
             }
             None => Ok(()),
@@ -110,7 +148,7 @@ impl FaultLog {
 }
 
 /// The events of a file; none if there is no file. What a crash cut off at its end is left out.
-pub(crate) fn read(path: &Path) -> Result<Vec<FaultEvent>, RecordError> {
+pub(crate) fn read<T: Line>(path: &Path) -> Result<Vec<T>, RecordError> {
     let text = match disk::read_text(path) {
         Err(RecordError::Missing { .. }) => return Ok(Vec::new()),
         text => text?,
@@ -118,24 +156,22 @@ pub(crate) fn read(path: &Path) -> Result<Vec<FaultEvent>, RecordError> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines().enumerate();
     let Some((_, first)) = lines.next() else { return Ok(Vec::new()) };
-    head(path, first)?;
+    head::<T>(path, first)?;
     lines.map(|(index, line)| event(path, index + 1, line)).collect()
 }
 
 /// Refuses a file whose first line is that of another version.
-pub(crate) fn head(path: &Path, line: &str) -> Result<(), RecordError> {
+pub(crate) fn head<T: Line>(path: &Path, line: &str) -> Result<(), RecordError> {
     // Before events had a schema, the first line was one.
     let found = serde_json::from_str::<Head>(line).map(|head| head.schema).unwrap_or_default();
-    match found == FAULTS_SCHEMA {
+    match found == T::SCHEMA {
         true => Ok(()),
-        false => {
-            Err(RecordError::OtherVersion { path: path.to_owned(), found, known: FAULTS_SCHEMA })
-        }
+        false => Err(RecordError::OtherVersion { path: path.to_owned(), found, known: T::SCHEMA }),
     }
 }
 
 /// The event of a line, which has this number.
-pub(crate) fn event(path: &Path, number: usize, line: &str) -> Result<FaultEvent, RecordError> {
+pub(crate) fn event<T: Line>(path: &Path, number: usize, line: &str) -> Result<T, RecordError> {
     serde_json::from_str(line)
         .map_err(|error| RecordError::damaged(path, format!("line {number} is no event: {error}")))
 }
@@ -145,6 +181,11 @@ mod tests {
     use model::fault::{FaultDetail, FaultPhase};
 
     use super::*;
+
+    /// The events of a file of faults.
+    fn read(path: &Path) -> Result<Vec<FaultEvent>, RecordError> {
+        super::read(path)
+    }
 
     fn event(fault: u32) -> FaultEvent {
         FaultEvent {
