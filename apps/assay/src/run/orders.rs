@@ -17,7 +17,6 @@ use std::time::Duration;
 use clock::Clock;
 use load::Live;
 use model::facts::Event;
-use model::quantity::show_duration;
 use model::result::Exit;
 use record::RunFolder;
 
@@ -208,8 +207,8 @@ impl Shared {
             detail: text.chars().take(MARK_CHARS_MAX).collect(),
         };
         trial.events.lock().unwrap_or_else(PoisonError::into_inner).add(event);
-        let after = show_duration(now.saturating_since(started));
-        Ok(format!("marked {after} after the start of the load"))
+        let seconds = now.saturating_since(started).as_secs_f64();
+        Ok(format!("marked {seconds:.2} s after the start of the load"))
     }
 }
 
