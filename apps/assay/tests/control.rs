@@ -92,8 +92,11 @@ fn a_mark_survives_a_crash() {
     running.finish();
     assert_eq!(marks(&place), ["before the end"]);
     place.assay(&["tell", "mark", "after it"]).expect_code(1).expect_stderr("goes on");
-    let said = place.assay(&["report", "--format", "json"]);
-    said.expect_code(0);
+    place.assay(&["report", "--format", "json"]).expect_code(0);
+    let run = RunFolder::open(place.run_folder()).expect("a run folder");
+    assert!(run.path().join("control").exists());
+    let sealed = run.seal_files().expect("the socket does not stand in the way");
+    assert_eq!(run.check_seal().expect("a seal"), record::FilesSeal::Holds { files: sealed });
 }
 
 /// Claim: orders that are none, endless or never come get an answer or none, and the load neither ends nor fails for them; the

@@ -18,10 +18,12 @@ use crate::folder::RunFolder;
 pub const DIGESTS: &str = "seal.sha256";
 /// The name of its signature, in minisign's format.
 pub const SIGNATURE: &str = "seal.sha256.minisig";
-/// Files at the top of a run folder that are not sealed.
-const LEFT_OUT: [&str; 8] = [
+/// Names at the top of a run folder that are not sealed.
+const LEFT_OUT: [&str; 9] = [
     DIGESTS,
     SIGNATURE,
+    // The socket of a run that was killed.
+    "control",
     "report.html",
     "report.md",
     "comparison.html",

@@ -72,16 +72,17 @@ fn at<T>(folder: &Path, f: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T>
 }
 
 impl Orders {
-    /// Listens in the folder of a run; with `is_held` its first load waits for `start`.
+    /// Listens in the folder of a run; with `is_held` its first load waits for `start`. Where no socket can be made (not every
+    /// file system has them), that is said, and the run goes on without.
     ///
     /// # Errors
-    /// When the socket or its thread cannot be made.
+    /// When a load waits that nothing could start.
     pub fn listen(run: &RunFolder, interrupt: Interrupt, is_held: bool) -> Result<Self, String> {
         let folder = run.path().to_owned();
         let failed = |error: io::Error| format!("{}: {error}", folder.join(NAME).display());
         // Of a run that was killed, and now goes on.
         let _ = std::fs::remove_file(folder.join(NAME));
-        let listener = at(&folder, |path| UnixListener::bind(path)).map_err(failed)?;
+        let listener = at(&folder, |path| UnixListener::bind(path)).map_err(failed);
         let shared = Arc::new(Shared {
             interrupt,
             is_held: AtomicBool::new(is_held),
@@ -89,9 +90,19 @@ impl Orders {
             trial: Mutex::new(None),
         });
         let of = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("control".to_owned());
-        let thread = thread.spawn(move || of.serve(&listener)).map_err(failed)?;
-        Ok(Self { shared, folder, thread: Mutex::new(Some(thread)) })
+        let thread = listener.and_then(|listener| {
+            let thread = std::thread::Builder::new().name("control".to_owned());
+            thread.spawn(move || of.serve(&listener)).map_err(failed)
+        });
+        let thread = match thread {
+            Err(why) if is_held => return Err(why),
+            Err(why) => {
+                say!("assay: {why}; the run goes on, out of reach of assay tell");
+                None
+            }
+            Ok(thread) => Some(thread),
+        };
+        Ok(Self { shared, folder, thread: Mutex::new(thread) })
     }
 
     /// Waits, before the first load of a run with `--hold`, until it is started.
@@ -249,4 +260,25 @@ fn told(arguments: &TellArguments) -> Result<String, String> {
     let mut answer = String::new();
     stream.take(BYTES_MAX).read_to_string(&mut answer).map_err(failed)?;
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use clock::WallTime;
+
+    use super::*;
+
+    /// Claim: where no socket can be made a run goes on without one, unless its load waits for what would come through it.
+    #[test]
+    fn a_folder_without_sockets() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = RunFolder::create(folder.path(), "x", WallTime::now()).expect("a run folder");
+        // Something stands in the way.
+        std::fs::create_dir_all(run.path().join(NAME).join("taken")).expect("a folder");
+        let listen = |is_held| Orders::listen(&run, Interrupt::default(), is_held);
+        assert!(listen(true).is_err_and(|why| why.contains(NAME)));
+        let orders = listen(false).expect("it goes on");
+        orders.end();
+        assert!(run.path().join(NAME).join("taken").is_dir());
+    }
 }
