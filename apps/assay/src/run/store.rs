@@ -144,7 +144,7 @@ impl Store {
             return Ok(());
         }
         let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
-        Err(failed(format!("{PROGRAM} {status}: {}", last)))
+        Err(failed(format!("{PROGRAM} {status}: {last}")))
     }
 }
 

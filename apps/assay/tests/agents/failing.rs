@@ -1,5 +1,6 @@
 //! Agents that fail, and runs over agents that are killed: lateness is named, and nothing is left over.
 
+use std::net::TcpListener;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -54,10 +55,15 @@ fn an_agent_waits_for_nats() {
     let (echo, place) = (Echo::start(&[]), Place::new());
     let address = Server::free_address();
     let url = format!("nats://{address}");
-    let (early, ended) = (agent(&place, &url), agent(&place, &url));
-    pass(Duration::from_millis(500));
+    // Hangs up on whoever comes: an agent that has come has set up all else, and goes on waiting.
+    let door = TcpListener::bind(address).expect("it is free");
+    let ended = agent(&place, &url);
+    drop(door.accept().expect("the agent comes"));
     ended.signal(Signal::TERM);
     ended.finish_within(LIMIT).expect_code(0).expect_stderr("waits for it");
+    let early = agent(&place, &url);
+    drop(door.accept().expect("the agent comes"));
+    drop(door);
     let _server = serve(&program, address);
     place.write("experiment.toml", experiment(&echo, "rate = \"100/s\"", 1, "1s"));
     let spread = ["--agents", "g=1", "--nats", url.as_str()];

@@ -82,7 +82,7 @@ fn untold() -> SampleSink {
     Box::new(|_, _, _, _| ())
 }
 
-/// What is sampled of `nodes` in this time, each of which was told as it was made.
+/// The samples of `nodes` in this time, each of which was told as it was made.
 fn scraped(nodes: &[Scrape], time: Duration) -> Scraped {
     let clock = Clock::start();
     let told = Arc::new(AtomicUsize::new(0));
