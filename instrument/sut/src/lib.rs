@@ -7,6 +7,7 @@
 
 mod channel;
 pub mod conformance;
+pub mod content;
 pub mod durability;
 mod marks;
 

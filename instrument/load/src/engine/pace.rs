@@ -29,11 +29,14 @@ const ROUTED_NS: i64 = 1_000_000;
 /// due so soon. That saves one of two wake-ups a transaction, each of which costs some 15 µs in a virtual machine.
 const READ_WITH_SEND_NS: i64 = QUANTUM_NS;
 /// A load that only follows answers waits for this many at once, at most this long: each wake-up then serves
-/// several. 16 at 100 µs gained nothing over this in nine paired rounds, and every gathered mark is that late.
-const GATHER_COUNT: u32 = 8;
+/// several, and every gathered mark is that late. With nginx a request costs 6.1 µs instead of 7.1, with 8 at once 6.6.
+const GATHER_COUNT: u32 = 16;
 const GATHER_MAX: Duration = Duration::from_micros(60);
-/// Fewer connections than this are answered too seldom for that.
-const GATHER_CONNECTIONS_MIN: usize = 16;
+/// Not all that are outstanding: the server would have nothing to do meanwhile.
+const GATHER_PART: u32 = 2;
+/// Where answers come further apart than this in the middle, waiting for several is mostly waiting, and its timer is what a
+/// wake-up costs: with a Redis that syncs, 28 µs apart, an operation cost 10.7 µs instead of 7.6.
+const GATHER_APART_NS_MAX: i64 = 10_000;
 
 impl Engine<'_> {
     /// How to wait, now that everything that could be done has been.
@@ -131,10 +134,11 @@ impl Engine<'_> {
 
     fn gather_count(&self) -> u32 {
         let [stream] = self.streams.as_slice() else { return 1 };
-        let many = self.connections.len() >= GATHER_CONNECTIONS_MIN;
-        if !many || !self.is_loading || !stream.demand.follows_answers() {
+        let outstanding = u32::try_from(stream.pending.count()).unwrap_or(u32::MAX);
+        let is_dense = self.wake_ups.are_answers_within(GATHER_APART_NS_MAX, outstanding);
+        if !self.is_loading || !stream.demand.follows_answers() || !is_dense {
             return 1;
         }
-        GATHER_COUNT.min(u32::try_from(stream.pending.count()).unwrap_or(u32::MAX)).max(1)
+        GATHER_COUNT.min(outstanding / GATHER_PART).max(1)
     }
 }

@@ -100,6 +100,11 @@ impl WakeUps {
         };
     }
 
+    /// Whether answers to so many outstanding transactions come no further apart than this (Little's law).
+    pub(super) fn are_answers_within(&self, apart_ns: i64, outstanding: u32) -> bool {
+        (1..=apart_ns.saturating_mul(i64::from(outstanding))).contains(&self.typical_ns)
+    }
+
     /// The thread has waited so long for a processor since it began.
     pub(super) const fn has_waited(&mut self, now: Stamp, waited_ns: i64) {
         if let Some((at, before)) = self.waited
@@ -198,6 +203,19 @@ mod tests {
             early.woke(40_000, true);
         });
         assert!(early.lead_ns(0) > 30_000, "a wait that answers do not end: {}", early.lead_ns(0));
+    }
+
+    /// Claim: how far answers are apart is the middle response time by the number of those outstanding; none is known to be
+    /// near before the first.
+    #[test]
+    fn answers_near_each_other() {
+        let mut it = WakeUps::default();
+        assert!(!it.are_answers_within(10_000, 64));
+        (0..4_000).for_each(|_| it.answered(400_000));
+        assert!(it.are_answers_within(10_000, 64));
+        assert!(it.are_answers_within(10_000, 43));
+        assert!(!it.are_answers_within(10_000, 37));
+        assert!(!it.are_answers_within(10_000, 0));
     }
 
     /// Claim: what is read before a send is begun so much earlier, and not where nothing is.

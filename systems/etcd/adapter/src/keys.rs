@@ -1,10 +1,8 @@
 //! The keys of a trial and their values: each a function of the trial and the transaction, so that a ledger that others use
 //! too can be read, and a value that was damaged is told.
 
-use model::{Seed, TxId};
-
-/// Digits of a transaction's number in its key.
-pub(crate) const NUMBER_BYTES: usize = 16;
+use model::TxId;
+use sut::content;
 
 /// Where the keys of a trial begin.
 pub(crate) fn prefix(run_mark: u64) -> String {
@@ -13,17 +11,7 @@ pub(crate) fn prefix(run_mark: u64) -> String {
 
 /// The transaction of a key with this prefix; `None`: it is of no transaction.
 pub(crate) fn transaction(key: &[u8], prefix: &str) -> Option<TxId> {
-    let digits = key.strip_prefix(prefix.as_bytes())?;
-    let text = std::str::from_utf8(digits).ok().filter(|it| it.len() == NUMBER_BYTES)?;
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    if is_plain { TxId::from_str_radix(text, 16).ok() } else { None }
-}
-
-/// The value of a transaction's key: letters that only this trial's transaction of this number has, so that one that was
-/// damaged is told.
-pub(crate) fn value(run_mark: u64, id: TxId, bytes: usize, out: &mut Vec<u8>) {
-    let mut rng = Seed(run_mark).split_index("content", id).rng();
-    out.extend((0..bytes).map(|_| b'a' + u8::try_from(rng.below(26)).expect("below 26")));
+    content::number(key.strip_prefix(prefix.as_bytes())?)
 }
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use std::net::SocketAddr;
 use model::TxId;
 use model::facts::LedgerEntry;
 use serde_json::{Value, json};
+use sut::content::letters;
 use sut::{Ledger, SutError};
 
 use crate::gateway::{base64, bytes_of};
-use crate::keys::{prefix, transaction, value};
+use crate::keys::{prefix, transaction};
 use crate::members::ask;
 
 /// Keys of one range.
@@ -84,7 +85,7 @@ impl Keys {
         let held = bytes_of(key["value"].as_str().unwrap_or_default())?;
         let tx = transaction(&name, &self.prefix);
         let mut right = Vec::new();
-        value(self.run_mark, tx.unwrap_or(TxId::MAX), held.len(), &mut right);
+        letters(self.run_mark, tx.unwrap_or(TxId::MAX), held.len(), &mut right);
         let is_ours = tx.is_some() && right == held;
         let entry =
             LedgerEntry::new(number(key, "create_revision")?, tx.unwrap_or(TxId::MAX), is_ours);

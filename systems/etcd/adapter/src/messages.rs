@@ -1,11 +1,8 @@
 //! The two messages of a put (etcd's rpc.proto, `KV/Put`) in protobuf's wire format, each after gRPC's prefix: a flag and four
 //! bytes of length. Of the answer nothing is read but the revision at which the put stands.
 
-use std::io::Write as _;
-
 use model::TxId;
-
-use crate::keys::NUMBER_BYTES;
+use sut::content::{DIGITS, digits};
 
 /// The bytes before a message.
 const PREFIX_BYTES: usize = 5;
@@ -26,8 +23,9 @@ pub(crate) fn put(prefix: &str, id: TxId, value: &[u8], out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&[0; PREFIX_BYTES]);
     out.push(KEY);
-    write_number(prefix.len() + NUMBER_BYTES, out);
-    write!(out, "{prefix}{id:016x}").expect("a vector takes all");
+    write_number(prefix.len() + DIGITS, out);
+    out.extend_from_slice(prefix.as_bytes());
+    out.extend_from_slice(&digits(id));
     out.push(VALUE);
     write_number(value.len(), out);
     out.extend_from_slice(value);

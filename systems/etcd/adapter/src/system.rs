@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use model::facts::{ClockRelation, PreflightFinding};
 use model::{Seed, TxId};
+use sut::content::letters;
 use sut::{
     Deployment, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System, Testbed, Workload,
 };
 
-use crate::keys::value;
 use crate::ledger::Keys;
 use crate::members::{Members, ask};
 use crate::session::PutSession;
@@ -148,7 +148,7 @@ struct Values {
 
 impl Workload for Values {
     fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
-        value(self.run_mark, id, self.payload_bytes, payload);
+        letters(self.run_mark, id, self.payload_bytes, payload);
         Made::of(0, client)
     }
 }

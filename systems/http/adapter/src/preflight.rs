@@ -16,12 +16,13 @@ use model::facts::PreflightFinding;
 use model::{Class, Outcome, TxId};
 use sut::SutError;
 use sut::ask::Questioner;
+use sut::content::digits;
 use wire::http1::Asked;
 
 use crate::expect::Answered;
 use crate::requests::{ID_PLACE, Prepared};
 use crate::server::HttpSystem;
-use crate::session::{Echo, id_digits};
+use crate::session::Echo;
 use crate::tls::{Trust, tls};
 
 /// The most targets that are tried; of more, as many evenly spread over the file.
@@ -175,7 +176,7 @@ impl Pass<'_> {
         })?;
         let mut request = prepared.bytes.to_vec();
         if let Some(at) = prepared.id_at {
-            request[at..][..ID_PLACE.len()].copy_from_slice(&id_digits(ITS_ID));
+            request[at..][..ID_PLACE.len()].copy_from_slice(&digits(ITS_ID));
         }
         let answer = match questioner.ask(&request, prepared.asked, wait) {
             Ok(answer) => answer,

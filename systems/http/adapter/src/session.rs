@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
+use sut::content::digits;
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
 use wire::http1::{Asked, Response, ResponseReader};
 
@@ -143,15 +144,10 @@ impl Echo {
     pub(crate) fn of(echoed: Option<&[u8]>, tx: TxId) -> Self {
         match echoed {
             None => Self::None,
-            Some(echoed) if echoed == id_digits(tx).as_slice() => Self::Same,
+            Some(echoed) if echoed == digits(tx).as_slice() => Self::Same,
             Some(_) => Self::Other,
         }
     }
-}
-
-/// The id of a transaction as a request carries it: hexadecimal, always of one length.
-pub(crate) fn id_digits(tx: TxId) -> [u8; ID_PLACE.len()] {
-    std::array::from_fn(|at| b"0123456789abcdef"[(tx >> (60 - 4 * at) & 15) as usize])
 }
 
 impl Session for HttpSession {
@@ -166,7 +162,7 @@ impl Session for HttpSession {
         let start = out.len();
         out.extend_from_slice(&prepared.bytes);
         if let Some(at) = prepared.id_at {
-            out[start + at..][..ID_PLACE.len()].copy_from_slice(&id_digits(tx.id));
+            out[start + at..][..ID_PLACE.len()].copy_from_slice(&digits(tx.id));
         }
         let (asked, expects) = (prepared.asked, prepared.expects);
         self.outstanding.push_back(Outstanding { tx: tx.id, asked, expects, is_step: false });

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use model::options::{Options, Problems, Section};
 use model::quantity::parse_duration;
+use sut::content::DIGITS;
 use sut::{Request, System};
 
 use crate::servers::Servers;
 use crate::system::Nats;
-use crate::workload::NUMBER_BYTES;
 
 /// The largest body: half of what a server takes unless told otherwise.
 const PAYLOAD_BYTES_MAX: u64 = 512 << 10;
@@ -61,7 +61,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     deploy.finish(problems);
     let mut workload = Section::open(request.workload, "workload", problems);
     let payload_bytes = workload.size("payload", problems).unwrap_or(64);
-    let least = u64::try_from(NUMBER_BYTES).expect("a small number");
+    let least = u64::try_from(DIGITS).expect("a small number");
     if !(least..=PAYLOAD_BYTES_MAX).contains(&payload_bytes) {
         let message =
             format!("expected `workload.payload` between {least} and {PAYLOAD_BYTES_MAX} bytes");

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction, cut, shown};
+use sut::{Abandon, Marks, ProtocolError, Session, Transaction, content, cut, shown};
 
 use crate::messages::{self, Ack, Delivered, Said, Strange};
-use crate::workload::{hexadecimal, number};
 
 /// Transactions that were given up and whose answer may still come, at most; when there are more the oldest is forgotten,
 /// and an answer to it would be one that nothing asked for.
@@ -36,7 +35,6 @@ pub(crate) struct PublishSession {
     is_open: bool,
     outstanding: VecDeque<TxId>,
     given_up: VecDeque<TxId>,
-    number: Vec<u8>,
 }
 
 impl PublishSession {
@@ -50,13 +48,12 @@ impl PublishSession {
             is_open: false,
             outstanding: VecDeque::new(),
             given_up: VecDeque::new(),
-            number: Vec::new(),
         }
     }
 
     fn answered(&mut self, message: Delivered<'_>, marks: &mut Marks) -> Result<(), ProtocolError> {
         let digits = message.subject.strip_prefix(self.inbox.as_bytes());
-        let tx = digits.and_then(number);
+        let tx = digits.and_then(content::number);
         let place = tx.and_then(|tx| self.outstanding.iter().position(|other| *other == tx));
         let late = tx.and_then(|tx| self.given_up.iter().position(|other| *other == tx));
         let known = tx.filter(|_| place.is_some() || late.is_some());
@@ -110,11 +107,10 @@ impl Session for PublishSession {
     }
 
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
-        self.number.clear();
-        hexadecimal(tx.id, &mut self.number);
-        let reply = [self.inbox.as_bytes(), &self.number];
+        let number = content::digits(tx.id);
+        let reply = [self.inbox.as_bytes(), &number];
         // The stream's window for duplicates is the trial's own, so the number is enough.
-        let id = [self.number.as_slice()];
+        let id = [number.as_slice()];
         let id = if self.common.has_ids { &id[..] } else { &[] };
         messages::publish(&self.common.subject, &reply, id, &[tx.payload], out);
         self.outstanding.push_back(tx.id);

@@ -123,9 +123,9 @@ impl System for ObjectLedger {
         })
     }
 
-    fn workload(&self, seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
+    fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
         let Self { run_mark, payload_bytes, .. } = *self;
-        Box::new(Letters { seed, run_mark, payload_bytes })
+        Box::new(Letters { run_mark, payload_bytes })
     }
 
     fn connect(&self, to: &Deployment, role: Role, index: u32) -> Result<Link, SutError> {

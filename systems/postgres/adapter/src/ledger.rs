@@ -3,11 +3,11 @@
 
 use model::TxId;
 use model::facts::LedgerEntry;
+use sut::content::letters;
 use sut::{Ledger, SutError};
 
 use crate::control::{Control, ControlError, UNDEFINED_TABLE};
 use crate::statements::Tables;
-use crate::workload::content;
 
 /// The entries being read.
 pub(crate) struct Entries {
@@ -41,7 +41,7 @@ impl Entries {
         let [Some(position), Some(tx), Some(held)] = row else { return None };
         let tx: TxId = tx.parse().ok()?;
         self.right.clear();
-        content(self.run_mark, tx, held.len(), &mut self.right);
+        letters(self.run_mark, tx, held.len(), &mut self.right);
         let is_ours = self.right == held.as_bytes();
         Some(LedgerEntry::new(position.parse().ok()?, tx, is_ours))
     }

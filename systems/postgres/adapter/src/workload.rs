@@ -3,7 +3,8 @@
 
 use isolation::MicroOp;
 use isolation::workload::{BankOp, Lists};
-use model::{Seed, TxId};
+use model::TxId;
+use sut::content::letters;
 use sut::{Made, Workload};
 
 use crate::messages::{run, sync};
@@ -63,13 +64,6 @@ pub(crate) fn split(payload: &[u8]) -> Option<(impl Iterator<Item = Answers>, &[
     (*count > 0).then_some((statements, wire))
 }
 
-/// The content of a transaction's entry: letters that only this trial's transaction of this number has, so that an entry
-/// that was damaged is told.
-pub(crate) fn content(run_mark: u64, id: TxId, bytes: usize, out: &mut Vec<u8>) {
-    let mut rng = Seed(run_mark).split_index("content", id).rng();
-    out.extend((0..bytes).map(|_| b'a' + u8::try_from(rng.below(26)).expect("below 26")));
-}
-
 /// Transactions of one sort.
 pub(crate) struct Transactions {
     pub(crate) sort: Sort,
@@ -95,7 +89,7 @@ impl Transactions {
     /// The entry, in the same transaction as what else it does.
     fn record(&mut self, id: TxId) {
         self.content.clear();
-        content(self.run_mark, id, self.content_bytes, &mut self.content);
+        letters(self.run_mark, id, self.content_bytes, &mut self.content);
         self.statements.push(Answers::Nothing);
         run(RECORD, &[&id.to_be_bytes(), &self.content], &mut self.wire);
     }

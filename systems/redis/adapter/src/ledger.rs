@@ -4,19 +4,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::io;
 
+use model::TxId;
 use model::facts::LedgerEntry;
-use model::{Seed, TxId};
+use sut::content::letters;
 use sut::{Ledger, SutError};
 
 use crate::control::Control;
 use crate::session::{prefix, transaction};
-
-/// The value of a transaction's key: letters that only this trial's transaction of this number has, so that one that was
-/// damaged is told.
-pub(crate) fn value(run_mark: u64, id: TxId, bytes: usize, out: &mut Vec<u8>) {
-    let mut rng = Seed(run_mark).split_index("content", id).rng();
-    out.extend((0..bytes).map(|_| b'a' + u8::try_from(rng.below(26)).expect("below 26")));
-}
 
 /// The server's keys being read.
 pub(crate) struct Keys {
@@ -77,7 +71,7 @@ impl Ledger for Keys {
         }
         let (tx, held) = self.found.pop_front().expect("there is one");
         self.right.clear();
-        value(self.run_mark, tx.unwrap_or(TxId::MAX), held.len(), &mut self.right);
+        letters(self.run_mark, tx.unwrap_or(TxId::MAX), held.len(), &mut self.right);
         let is_ours = tx.is_some() && self.right == held;
         content.extend_from_slice(&held);
         let entry = LedgerEntry::new(self.position, tx.unwrap_or(TxId::MAX), is_ours);

@@ -4,12 +4,13 @@
 use std::collections::VecDeque;
 
 use model::{Class, Outcome, TxId};
+use sut::content::{self, DIGITS};
 use sut::{Abandon, Marks, ProtocolError, Session, Transaction, shown};
 
 use crate::resp;
 
 /// The name of a transaction's key: the trial's mark and the transaction's number.
-pub(crate) const KEY_BYTES: usize = 6 + 16 + 1 + 16;
+pub(crate) const KEY_BYTES: usize = 6 + DIGITS + 1 + DIGITS;
 
 /// Where the keys of a trial begin.
 pub(crate) fn prefix(run_mark: u64) -> String {
@@ -18,9 +19,7 @@ pub(crate) fn prefix(run_mark: u64) -> String {
 
 /// The transaction of a key with this prefix; `None`: it is nobody's.
 pub(crate) fn transaction(key: &[u8], prefix: &str) -> Option<TxId> {
-    let digits = key.strip_prefix(prefix.as_bytes())?;
-    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 16)?;
-    TxId::from_str_radix(digits, 16).ok()
+    content::number(key.strip_prefix(prefix.as_bytes())?)
 }
 
 /// The state of a connection.
@@ -34,7 +33,7 @@ pub(crate) struct SetSession {
 impl SetSession {
     pub(crate) fn new(run_mark: u64, in_flight_max: u32) -> Self {
         let mut key = [b'0'; KEY_BYTES];
-        key[..KEY_BYTES - 16].copy_from_slice(prefix(run_mark).as_bytes());
+        key[..KEY_BYTES - DIGITS].copy_from_slice(prefix(run_mark).as_bytes());
         let room = usize::try_from(in_flight_max).unwrap_or(0);
         Self { key, in_flight_max, waiting: VecDeque::with_capacity(room) }
     }
@@ -42,12 +41,7 @@ impl SetSession {
 
 impl Session for SetSession {
     fn submit(&mut self, tx: &Transaction<'_>, out: &mut Vec<u8>) -> u32 {
-        let mut rest = tx.id;
-        for digit in self.key[KEY_BYTES - 16..].iter_mut().rev() {
-            let nibble = u8::try_from(rest & 15).expect("four bits");
-            *digit = if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-            rest >>= 4;
-        }
+        self.key[KEY_BYTES - DIGITS..].copy_from_slice(&content::digits(tx.id));
         resp::write_command(&[b"SET", &self.key, tx.payload], out);
         self.waiting.push_back(tx.id);
         u32::try_from(tx.payload.len()).expect("bounded by the options")

@@ -9,6 +9,7 @@ use std::time::Duration;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
 use model::{Seed, TxId};
+use sut::content::letters;
 use sut::{
     Deployment, DurabilityFacts, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System,
     Testbed, Workload,
@@ -17,7 +18,7 @@ use testbed::{NodeSpec, free_port, install};
 
 use crate::control::Control;
 use crate::durability;
-use crate::ledger::{Keys, value};
+use crate::ledger::Keys;
 use crate::options::{AppendFsync, Redis};
 use crate::session::SetSession;
 
@@ -233,7 +234,7 @@ struct Values {
 
 impl Workload for Values {
     fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
-        value(self.run_mark, id, self.payload_bytes, payload);
+        letters(self.run_mark, id, self.payload_bytes, payload);
         Made::of(0, client)
     }
 }
