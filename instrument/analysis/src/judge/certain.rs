@@ -4,6 +4,7 @@
 //! It must never count a failure of time (`Outcome::is_of_time`), nor say anything where an audit voids failures themselves.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use model::Class;
 use model::plan::ThresholdPlan;
@@ -11,7 +12,7 @@ use model::result::{Answer, Direction, Family, FlowResult, TrialResult};
 
 use crate::figures::float::to_f64;
 use crate::judge::beyond::{Beyond, in_words};
-use crate::judge::expression::Comparison;
+use crate::judge::expression::{Comparison, Operand, Operator};
 use crate::judge::thresholds::Error;
 use crate::names::doubt::is_void;
 use crate::names::unit::Unit;
@@ -34,13 +35,29 @@ pub(crate) fn answer(
         return (answer == Answer::Failed)
             .then(|| (answer, format!("{words}, {WHOEVER_WAS_LATE}")));
     }
-    let (name, operator, limit) = comparison.with_constant()?;
+    let share = || share_of_offered(comparison, trial);
+    let (name, operator, limit) = comparison.with_constant().or_else(share)?;
     let (value, unit, may_be) = bound(name, trial)?;
     let holds = operator.holds(value, limit);
     let is_certain =
         Error::of_difference(Some(may_be), None).leaves(operator, holds, (value, unit), limit);
     let answer = if holds { Answer::Met } else { Answer::Failed };
     is_certain.then(|| (answer, WHOEVER_WAS_LATE.to_owned()))
+}
+
+/// A rate with the share of the offered one that it is compared with, if that is known.
+fn share_of_offered<'a>(
+    comparison: &'a Comparison,
+    trial: &TrialResult,
+) -> Option<(&'a str, Operator, f64)> {
+    match (&comparison.left, &comparison.right) {
+        (Operand::Name(name), Operand::ShareOf(share, whole))
+            if whole == "offered" && !is_void(Family::Offered, trial) =>
+        {
+            Some((name, comparison.operator, share * trial.rates.offered_per_s))
+        }
+        _ => None,
+    }
 }
 
 /// The number as it would be had every failure of time been committed, and which way it errs by that. Of the numbers that are
@@ -57,11 +74,19 @@ fn bound(name: &str, trial: &TrialResult) -> Option<(f64, Unit, Direction)> {
         let is_all = !is_void(Family::Offered, trial);
         is_all.then(|| (to_f64(all.saturating_sub(failures)), Unit::Count, Direction::TooHigh))
     };
+    // A rate is at most what came through of those due in the window. Beside a probe the rates are the load's, the counts are not.
+    let rate = |failures: u64, all: u64| {
+        let (left, _, errs) = rest(failures, all).filter(|_| trial.background.is_none())?;
+        let seconds = Duration::from_nanos(u64::try_from(trial.window_ns).ok()?).as_secs_f64();
+        (seconds > 0.0).then(|| (left / seconds, Unit::PerSecond, errs))
+    };
     let flows = || trial.flows.as_ref().map(|flows| &flows.all);
     let of_flows = |all: &FlowResult| self::failures(&all.rejected_by_class);
     match name {
         "success" => share(failures, trial.counts.due),
         "committed.count" => rest(failures, trial.counts.due),
+        "committed" | "goodput" => rate(failures, trial.counts.due),
+        "flow.rate" => flows().and_then(|all| rate(of_flows(all), all.begun)),
         "flow.success" => flows().and_then(|all| share(of_flows(all), all.begun)),
         "flow.completed" => flows().and_then(|all| rest(of_flows(all), all.begun)),
         "rejected" | "inf" => count(failures),
@@ -151,7 +176,13 @@ mod tests {
             ("success < 92%", &some[..], invalid),
             ("success == 93%", &some[..], invalid),
             ("success == 50%", &some[..], failed),
-            ("goodput > 990/s", &all[..], invalid),
+            ("goodput > 990/s", &all[..], failed),
+            ("goodput > 960/s", &some[..], failed),
+            ("goodput > 940/s", &some[..], invalid),
+            ("goodput >= 96% of offered", &some[..], failed),
+            ("committed >= 94% of offered", &some[..], invalid),
+            ("committed >= 98% of offered", &silent[..], invalid),
+            ("95% of offered <= goodput", &all[..], invalid),
             ("committed.count > 9600", &some[..], failed),
             ("committed.count > 9200", &some[..], invalid),
         ] {
