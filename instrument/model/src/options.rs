@@ -5,6 +5,7 @@
 //! of it through [`Section`] without knowing where it came from.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::ser::{SerializeMap as _, SerializeSeq as _};
@@ -433,6 +434,46 @@ impl<'a> Section<'a> {
             }
         }
         Some(texts)
+    }
+
+    /// An address and a port; `example` is said where it is none.
+    pub fn address(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        problems: &mut Problems,
+    ) -> Option<SocketAddr> {
+        let text = self.string(key, problems)?;
+        self.parsed(key, text, example, problems)
+    }
+
+    /// Addresses, one at least; one alone need not be a list.
+    pub fn addresses(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        problems: &mut Problems,
+    ) -> Option<Vec<SocketAddr>> {
+        let texts = self.strings(key, problems)?;
+        if texts.is_empty() {
+            self.reject(key, format!("expected an address such as {example}"), None, problems);
+        }
+        Some(texts.iter().filter_map(|text| self.parsed(key, text, example, problems)).collect())
+    }
+
+    fn parsed(
+        &self,
+        key: &str,
+        text: &str,
+        example: &str,
+        problems: &mut Problems,
+    ) -> Option<SocketAddr> {
+        let address = text.parse().ok();
+        if address.is_none() {
+            let message = format!("expected an address such as {example}, got `{text}`");
+            self.reject(key, message, None, problems);
+        }
+        address
     }
 
     /// Adds a problem at `key` (or at the table, if the key is absent).

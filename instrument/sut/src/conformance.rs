@@ -18,6 +18,7 @@ mod fuzzed;
 mod hostile;
 pub mod hostile_websocket;
 mod line;
+pub mod options;
 mod replay;
 mod scenarios;
 mod series;

@@ -3,6 +3,8 @@
 
 use model::{Seed, TxId};
 
+use crate::{Made, Workload};
+
 /// Digits of a number.
 pub const DIGITS: usize = 16;
 
@@ -34,6 +36,21 @@ pub fn letters(run_mark: u64, id: TxId, count: usize, out: &mut Vec<u8>) {
     Seed(run_mark).split_index("content", id).rng().fill(letters);
     for letter in letters {
         *letter = b'a' + (*letter & 15);
+    }
+}
+
+/// A workload whose transactions are [`letters`] of one length.
+pub struct Letters {
+    /// The trial's mark.
+    pub run_mark: u64,
+    /// How many.
+    pub count: usize,
+}
+
+impl Workload for Letters {
+    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
+        letters(self.run_mark, id, self.count, payload);
+        Made::of(0, client)
     }
 }
 

@@ -77,6 +77,12 @@ pub struct Adapter {
     pub checks: &'static [Check],
 }
 
+/// The targets of an adapter whose key `attach` names what runs already; what it starts itself runs on this host.
+#[must_use]
+pub fn attached(request: &Request<'_>) -> Vec<String> {
+    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
+}
+
 /// The inputs of an adapter.
 pub struct Request<'a> {
     /// `[system.deploy]`.

@@ -134,16 +134,34 @@ impl Next {
         let failed = StoreError::system("writing", &self.beside);
         self.file.set_len(self.bytes).map_err(failed)?;
         self.file.sync_all().map_err(unsynced(&self.beside))?;
+        let is_long = self.bytes > PART_BYTES as u64;
+        let replaced =
+            is_long.then(|| Some((files.open(&self.path).ok()?, files.length(&self.path).ok()?)));
         files
             .rename(&self.beside, &self.path)
             .map_err(StoreError::system("renaming", &self.beside))?;
-        sync_folder(files, self.path.parent().unwrap_or(Path::new(".")))
+        sync_folder(files, self.path.parent().unwrap_or(Path::new(".")))?;
+        if let Some((file, bytes)) = replaced.flatten() {
+            let_go(&*file, bytes);
+        }
+        Ok(())
     }
 
     /// Removes what was written of it.
     pub(super) fn give_up(self, files: &dyn Files) -> Result<(), StoreError> {
         drop(self.file);
         files.remove(&self.beside).map_err(StoreError::system("removing", &self.beside))
+    }
+}
+
+/// Frees part by part what a file without a name takes on the disk: where a file system frees a gigabyte at once, a record's
+/// sync beside it waits for that. Nothing is lost where it fails.
+fn let_go(file: &dyn OpenFile, mut bytes: u64) {
+    while bytes > PART_BYTES as u64 {
+        bytes -= PART_BYTES as u64;
+        if file.set_len(bytes).and_then(|()| file.sync_data()).is_err() {
+            return;
+        }
     }
 }
 
@@ -179,5 +197,25 @@ fn unsynced(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
         } else {
             StoreError::Sync { path, source }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::DiskFiles;
+    use super::*;
+
+    /// Claim: what a long cell held is freed part by part once the next content has its name, and that is whole.
+    #[test]
+    fn what_was_replaced_is_let_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one.cell");
+        let mut content = vec![7; 3 * PART_BYTES];
+        replace(&DiskFiles, &path, &content).unwrap();
+        let before = std::fs::File::open(&path).unwrap();
+        content.extend_from_slice(b"more");
+        replace(&DiskFiles, &path, &content).unwrap();
+        assert_eq!(read(&DiskFiles, &path).unwrap().as_ref(), Some(&content));
+        assert!(before.metadata().unwrap().len() <= PART_BYTES as u64);
     }
 }

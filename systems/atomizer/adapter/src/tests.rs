@@ -11,10 +11,11 @@ use atomizer_node::protocol::block::{Head, write_block_head};
 use atomizer_node::protocol::errors::{Error, Why, write_errors};
 use atomizer_node::protocol::request::{Request as Asked, Standing, read_request, write_standing};
 use atomizer_node::protocol::{next_frame, write_frame};
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
 use model::{Class, Outcome, Seed, TxId};
+use sut::conformance::options::read;
 use sut::conformance::{observer_conformance, series_conformance, system_conformance};
-use sut::{Mark, Marks, Request, Role, Session, System, Transaction, Workload as _};
+use sut::{Mark, Marks, Role, Session, System, Transaction, Workload as _};
 
 use crate::archive::ArchiveSession;
 use crate::known::Known;
@@ -27,24 +28,11 @@ fn stands(replica: u8, leader: u8, height: u64) -> Standing {
     Standing { replica, leader, height, chain: 7, has_vote: true }
 }
 
-fn option(value: Value) -> Options {
-    Options { value, span: Span::default() }
-}
-
 fn system(
     deploy: &[(&str, Value)],
     workload: &[(&str, Value)],
-) -> Result<Box<dyn System>, Problems> {
-    let table = |keys: &[(&str, Value)]| {
-        let mut table = Options::empty();
-        keys.iter().for_each(|(key, value)| table.set(key, option(value.clone())));
-        table
-    };
-    let (deploy, workload) = (table(deploy), table(workload));
-    let folder = std::path::Path::new(".");
-    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 1, load: None };
-    let mut problems = Problems::default();
-    crate::options::build(&request, &mut problems).ok_or(problems)
+) -> Result<Box<dyn System>, Vec<String>> {
+    read(crate::options::build, 1, deploy, workload)
 }
 
 fn known() -> Arc<Known> {

@@ -36,7 +36,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "cometbft",
     summary: "a network of CometBFT nodes: accepted by one, committed in a block, read back from another",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: None,
     checks: &[],
 };

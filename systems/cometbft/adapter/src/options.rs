@@ -3,7 +3,6 @@
 
 mod network;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use model::options::{Options, Problems, Section, Value};
@@ -29,15 +28,10 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     Some(Box::new(system))
 }
 
-/// The nodes that run already; those that are started here run on this host.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
-}
-
 pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<CometBft> {
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
-    let attach = attach(&mut deploy, problems);
+    let attach = deploy.addresses("attach", "127.0.0.1:26657", problems).unwrap_or_default();
     let wish = network::wish(&mut deploy, request, problems);
     let method = Method::of_word(deploy.one_of("method", Method::WORDS, problems));
     let spreads = deploy.one_of("submit_to", &["first", "each"], problems) == Some("each");
@@ -92,25 +86,6 @@ fn workload(request: &Request<'_>, problems: &mut Problems) -> (usize, Option<Lo
     }
     workload.finish(problems);
     (size.clamp(bytes_min, bytes_max), is_loadtime.then_some(payload))
-}
-
-/// `["127.0.0.1:26657", …]`: where clients reach the nodes.
-fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<SocketAddr> {
-    let Some(texts) = deploy.strings("attach", problems) else { return Vec::new() };
-    let mut nodes = Vec::new();
-    for text in &texts {
-        match text.parse() {
-            Ok(address) => nodes.push(address),
-            Err(_) => {
-                let message = format!("`{text}` is not an address such as 127.0.0.1:26657");
-                deploy.reject("attach", message, None, problems);
-            }
-        }
-    }
-    if texts.is_empty() {
-        deploy.reject("attach", "`attach` names no node", None, problems);
-    }
-    nodes
 }
 
 /// A node answers `broadcast_tx_commit` requests of one connection one after another, a block each: more than

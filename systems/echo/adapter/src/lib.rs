@@ -27,7 +27,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "echo",
     summary: "the built-in canary: a queue whose theory is known, with a ledger, that lies on request",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: Some(echo_node::serve),
     checks: &[content::CHECK, register::CHECK],
 };

@@ -124,7 +124,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     if ordered {
         arguments.push("--ordered".to_owned());
     }
-    let attach = attach(&mut deploy, problems);
+    let attach = deploy.address("attach", "127.0.0.1:4000", problems);
     let program = deploy.one_of("program", &[OWN_PROGRAM, NODE_PROGRAM], problems);
     let program = program.filter(|program| *program == NODE_PROGRAM);
     let confess = deploy.boolean("confess", problems).unwrap_or(false);
@@ -249,11 +249,6 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }))
 }
 
-/// The node that runs already; one that is started here runs on this host.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
-}
-
 /// Options that say how to talk to the server, not what it is.
 fn is_for_both(argument: &str) -> bool {
     argument.starts_with("--stages=")
@@ -349,16 +344,6 @@ fn called(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<Role> {
         word.filter(|word| *word == "call").map(|_| role)
     };
     [by("load_by", Role::Submit), by("probe_by", Role::Probe)].into_iter().flatten().collect()
-}
-
-fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {
-    let text = deploy.string("attach", problems)?;
-    let address = text.parse().ok();
-    if address.is_none() {
-        let message = format!("`{text}` is not an address such as 127.0.0.1:4000");
-        deploy.reject("attach", message, None, problems);
-    }
-    address
 }
 
 /// How long a payload is.

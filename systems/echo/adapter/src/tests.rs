@@ -3,7 +3,6 @@
 mod hostile;
 
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,12 +12,13 @@ use echo_node::{
     CommitWay, Confession, Distribution, EchoNode, FRAMES_LISTENER, HTTP_LISTENER, Options,
 };
 use model::Seed;
-use model::options::{self, Problems, Value};
+use model::options::Value;
 use process::rehearsal::Rehearsal;
+use sut::conformance::options::{read, text, texts};
 use sut::conformance::{
     Peer, Subject, observer_conformance, session_conformance, system_conformance,
 };
-use sut::{Request, Session, System, Transaction};
+use sut::{Session, System, Transaction};
 
 use crate::session::{FrameSession, Use};
 use crate::workload::Payloads;
@@ -223,40 +223,11 @@ fn every_question_is_about_all() {
     assert_eq!(turn.len(), 6 + 2500);
 }
 
-fn text(text: &str) -> options::Options {
-    value(Value::String(text.to_owned()))
-}
-
-fn integer(number: i64) -> options::Options {
-    value(Value::Integer(number))
-}
-
-fn value(value: Value) -> options::Options {
-    options::Options { value, span: options::Span::default() }
-}
-
-fn table(entries: &[(&str, options::Options)]) -> options::Options {
-    let mut table = options::Options::empty();
-    entries.iter().for_each(|(path, value)| table.set(path, value.clone()));
-    table
-}
-
 fn built(
-    deploy: &[(&str, options::Options)],
-    workload: &[(&str, options::Options)],
+    deploy: &[(&str, Value)],
+    workload: &[(&str, Value)],
 ) -> Result<Box<dyn System>, Vec<String>> {
-    let mut problems = Problems::default();
-    let (deploy, workload) = (table(deploy), table(workload));
-    let request = Request {
-        deploy: &deploy,
-        workload: &workload,
-        folder: Path::new("."),
-        run_mark: RUN,
-        load: None,
-    };
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    assert_eq!(system.is_some(), problems.is_empty(), "a system or a problem");
-    system.ok_or_else(|| problems.list.into_iter().map(|problem| problem.message).collect())
+    read(crate::ADAPTER.build, RUN, deploy, workload)
 }
 
 /// Claim: the systems that experiments can ask for keep what can be seen of the contract without starting them.
@@ -264,23 +235,23 @@ fn built(
 fn systems_keep_the_contract() {
     for deploy in [
         &[][..],
-        &[("stages", integer(2)), ("commit", text("observer"))],
+        &[("stages", Value::Integer(2)), ("commit", text("observer"))],
         &[("protocol", text("http"))],
     ] {
         let is_http = deploy.iter().any(|(key, _)| *key == "protocol");
         let second = if is_http { "scan" } else { "get" };
-        let kinds = value(Value::Array(vec![text("put"), text(second)]));
+        let kinds = texts(&["put", second]);
         let system = built(deploy, &[("payload", text("100B")), ("kinds", kinds)]).unwrap();
         system_conformance(&*system).unwrap();
         assert_eq!(sut::Kind::names(&system.kinds()), ["put", second]);
         assert_eq!(system.kinds()[1].is_recorded, is_http);
     }
-    let stamping = built(&[("events", value(Value::Boolean(true)))], &[]).unwrap();
+    let stamping = built(&[("events", Value::Boolean(true))], &[]).unwrap();
     system_conformance(&*stamping).unwrap();
     let names: Vec<String> = stamping.node_stages().into_iter().map(|stage| stage.name).collect();
     assert_eq!(names, ["received", "started", "stored", "answered"]);
     assert!(built(&[], &[]).unwrap().node_stages().is_empty());
-    let two = built(&[("stages", integer(2)), ("commit", text("observer"))], &[]).unwrap();
+    let two = built(&[("stages", Value::Integer(2)), ("commit", text("observer"))], &[]).unwrap();
     assert_eq!(
         (two.stages(), two.observers()),
         (vec!["accepted".to_owned(), "committed".to_owned()], 1)
@@ -294,15 +265,15 @@ fn systems_keep_the_contract() {
 fn mistakes_are_named() {
     let wrong = built(
         &[
-            ("servers", integer(0)),
-            ("service", integer(5)),
+            ("servers", Value::Integer(0)),
+            ("service", Value::Integer(5)),
             ("comit", text("poll")),
             ("faults.lose", text("often")),
             ("faults.stall.at", text("5s")),
             ("faults.refuse", text("get")),
-            ("faults.limit.burst", integer(5)),
-            ("faults.unordered", integer(9)),
-            ("faults.stale", integer(9)),
+            ("faults.limit.burst", Value::Integer(5)),
+            ("faults.unordered", Value::Integer(9)),
+            ("faults.stale", Value::Integer(9)),
         ],
         &[("payload", text("2MiB"))],
     )
@@ -323,12 +294,14 @@ fn mistakes_are_named() {
         assert!(wrong.iter().any(|said| said.contains(words)), "{words}\nnot in {wrong:#?}");
     }
     assert_eq!(wrong.len(), 10, "{wrong:#?}");
-    let both =
-        built(&[("attach", text("127.0.0.1:1")), ("servers", integer(2))], &[]).err().unwrap();
+    let both = built(&[("attach", text("127.0.0.1:1")), ("servers", Value::Integer(2))], &[])
+        .err()
+        .unwrap();
     assert!(both[0].contains("a server that is already running has its own queue and faults"));
-    let http = built(&[("protocol", text("http")), ("stages", integer(2))], &[]).err().unwrap();
+    let http =
+        built(&[("protocol", text("http")), ("stages", Value::Integer(2))], &[]).err().unwrap();
     assert!(http[0].contains("over HTTP there is one stage"), "{http:?}");
-    let stamping = [("events", value(Value::Boolean(true))), ("protocol", text("http"))];
+    let stamping = [("events", Value::Boolean(true)), ("protocol", text("http"))];
     let stamping = built(&stamping, &[]).err().unwrap();
     assert!(stamping[0].contains("a node stamps events over frames"), "{stamping:?}");
 }

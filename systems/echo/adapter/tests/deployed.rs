@@ -8,16 +8,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clock::Clock;
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
-use sut::{
-    Deployment, Link, Mark, Marks, Request, Role, Session, SutError, System, Testbed, Transaction,
-};
+use model::options::Value;
+use sut::conformance::options::{read, text, texts};
+use sut::{Deployment, Link, Mark, Marks, Role, Session, SutError, System, Testbed, Transaction};
 
 const RUN: u64 = 0xabcd;
 const COUNT: u64 = 500;
@@ -46,35 +44,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn boolean(is_it: bool) -> Options {
-    Options { value: Value::Boolean(is_it), span: Span::default() }
-}
-
-fn integer(number: i64) -> Options {
-    Options { value: Value::Integer(number), span: Span::default() }
-}
-
-fn system(deploy: &[(&str, Options)], workload: &[(&str, Options)]) -> Box<dyn System> {
-    let table = |entries: &[(&str, Options)]| {
-        let mut table = Options::empty();
-        entries.iter().for_each(|(path, value)| table.set(path, value.clone()));
-        table
-    };
-    let (deploy, workload) = (table(deploy), table(workload));
-    let mut problems = Problems::default();
-    let request = Request {
-        deploy: &deploy,
-        workload: &workload,
-        folder: Path::new("."),
-        run_mark: RUN,
-        load: None,
-    };
-    let built = (echo_adapter::ADAPTER.build)(&request, &mut problems);
-    built.unwrap_or_else(|| panic!("{:?}", problems.list))
+fn system(deploy: &[(&str, Value)], workload: &[(&str, Value)]) -> Box<dyn System> {
+    read(echo_adapter::ADAPTER.build, RUN, deploy, workload).unwrap()
 }
 
 /// A system that is up, and what it stands on.
@@ -188,7 +159,11 @@ fn every_id() -> Vec<(u64, bool)> {
 fn a_whole_trial() {
     for (commit, stages) in [("answer", 1), ("observer", 2), ("poll", 2)] {
         let trial = Trial::start(system(
-            &[("commit", text(commit)), ("stages", integer(stages)), ("service", text("100us"))],
+            &[
+                ("commit", text(commit)),
+                ("stages", Value::Integer(stages)),
+                ("service", text("100us")),
+            ],
             &[],
         ));
         assert_eq!(trial.deployment.nodes.len(), 1);
@@ -202,7 +177,7 @@ fn a_whole_trial() {
 
 /// Claim: a node that says its metrics is asked for nothing that it has not declared, and says what it has served.
 fn metrics_of_its_own() {
-    let trial = Trial::start(system(&[("metrics", boolean(true))], &[]));
+    let trial = Trial::start(system(&[("metrics", Value::Boolean(true))], &[]));
     sut::conformance::series_conformance(&trial.deployment.scrape).unwrap();
     let [scrape] = trial.deployment.scrape.as_slice() else { panic!("one node") };
     assert_eq!(trial.load().len() as u64, COUNT);
@@ -237,15 +212,14 @@ fn an_attached_node() {
 
 /// Claim: a lie asked for in the experiment is carried out by the node.
 fn a_lost_entry() {
-    let trial = Trial::start(system(&[("faults.lose", integer(100))], &[]));
+    let trial = Trial::start(system(&[("faults.lose", Value::Integer(100))], &[]));
     assert_eq!(trial.load().len() as u64, COUNT);
     assert_eq!(trial.ledger().unwrap().0.len() as u64, COUNT - COUNT / 100);
 }
 
 /// Claim: the preflight names a kind that the node refuses, and leaves nothing in the ledger.
 fn a_kind_that_cannot_succeed() {
-    let kinds = Value::Array(vec![text("put"), text("broken")]);
-    let kinds = Options { value: kinds, span: Span::default() };
+    let kinds = texts(&["put", "broken"]);
     let trial = Trial::start(system(&[("faults.refuse", text("broken"))], &[("kinds", kinds)]));
     let findings = trial.system.preflight(&trial.deployment).unwrap();
     let said: Vec<(&str, bool)> = findings.iter().map(|f| (f.kind.as_str(), f.ok)).collect();
@@ -278,7 +252,8 @@ fn a_killed_node() {
 /// Claim: of two nodes a connection goes to the first, in its next life to the second and then to the first again; the
 /// ledger is what both hold, without an order, also when the first is gone.
 fn two_nodes() {
-    let mut trial = Trial::start(system(&[("nodes", integer(2)), ("sync", boolean(true))], &[]));
+    let mut trial =
+        Trial::start(system(&[("nodes", Value::Integer(2)), ("sync", Value::Boolean(true))], &[]));
     let names: Vec<String> = trial.deployment.nodes.iter().map(|node| node.name.clone()).collect();
     assert_eq!(names, ["echo0", "echo1"]);
     let way = |life| {

@@ -26,7 +26,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "etcd",
     summary: "etcd, one member or a cluster, by gRPC: what it keeps of the puts that it has acknowledged",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: None,
     checks: &[],
 };

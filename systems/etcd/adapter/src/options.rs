@@ -1,8 +1,6 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for.
 
-use std::net::SocketAddr;
-
-use model::options::{Options, Problems, Section};
+use model::options::{Problems, Section};
 use sut::{Request, System};
 
 use crate::members::Members;
@@ -23,7 +21,7 @@ const MEMBERS_MAX: u64 = 5;
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
-    let attach = attach(&mut deploy, problems);
+    let attach = deploy.addresses("attach", "127.0.0.1:2379", problems);
     let count = deploy.integer("members", 1, MEMBERS_MAX, problems);
     let program = deploy.string("program", problems).map(|path| request.folder.join(path));
     let arguments = deploy.strings("options", problems).unwrap_or_default();
@@ -69,26 +67,4 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         payload_bytes: usize::try_from(payload_bytes).ok()?,
         run_mark: request.run_mark,
     }))
-}
-
-fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<Vec<SocketAddr>> {
-    let mut addresses = Vec::new();
-    for text in deploy.strings("attach", problems)? {
-        match text.parse() {
-            Ok(address) => addresses.push(address),
-            Err(_) => {
-                let message = format!("expected an address such as 127.0.0.1:2379, got `{text}`");
-                deploy.reject("attach", message, None, problems);
-            }
-        }
-    }
-    if addresses.is_empty() {
-        deploy.reject("attach", "expected at least one address", None, problems);
-    }
-    Some(addresses)
-}
-
-/// The members that run already; those that are started here run on this host.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
 }

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
-use model::{Seed, TxId};
-use sut::content::letters;
-use sut::{
-    Deployment, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System, Testbed, Workload,
-};
+use sut::content::Letters;
+use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
 use crate::ledger::Keys;
 use crate::members::{Members, ask};
@@ -87,7 +85,7 @@ impl System for Etcd {
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(Values { run_mark: self.run_mark, payload_bytes: self.payload_bytes })
+        Box::new(Letters { run_mark: self.run_mark, count: self.payload_bytes })
     }
 
     /// To the members by turns.
@@ -137,18 +135,5 @@ impl System for Etcd {
             }
             of.clock.sleep_until(now.plus(ASK_EVERY));
         }
-    }
-}
-
-/// Values of one length.
-struct Values {
-    run_mark: u64,
-    payload_bytes: usize,
-}
-
-impl Workload for Values {
-    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
-        letters(self.run_mark, id, self.payload_bytes, payload);
-        Made::of(0, client)
     }
 }

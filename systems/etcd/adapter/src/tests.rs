@@ -1,15 +1,14 @@
 //! The adapter against the contract, with a member of a few lines as the peer.
 
-use std::path::Path;
-
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
 use sut::conformance::Seen::{self, Broken, BrokenBehind, Failed, Fine};
 use sut::conformance::Step::{Close, Flood, Hush, Right, Say, Wait};
+use sut::conformance::options::{read, text};
 use sut::conformance::{
     Behaviour, Peer, Step, Subject, hostile_conformance, session_conformance, system_conformance,
 };
-use sut::{Mark, Marks, Request, Session, System, Transaction, Workload};
+use sut::{Mark, Marks, Session, System, Transaction, Workload};
 
 use crate::session::PutSession;
 
@@ -55,20 +54,8 @@ fn refusal(stream: u32, status: &str, words: &str) -> Vec<u8> {
     headers(stream, 1, &[HEAD[0], HEAD[1], ("grpc-status", status), ("grpc-message", words)])
 }
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn build(deploy: &[(&str, Options)]) -> Result<Box<dyn System>, String> {
-    let mut table = Options::empty();
-    deploy.iter().for_each(|(key, value)| table.set(key, value.clone()));
-    let (workload, folder) = (Options::empty(), Path::new("/"));
-    let request =
-        Request { deploy: &table, workload: &workload, folder, run_mark: RUN, load: None };
-    let mut problems = Problems::default();
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+fn build(deploy: &[(&str, Value)]) -> Result<Box<dyn System>, String> {
+    read(crate::ADAPTER.build, RUN, deploy, &[]).map_err(|problems| problems.join("; "))
 }
 
 fn system() -> Box<dyn System> {
@@ -280,7 +267,7 @@ fn few_streams() {
 /// Claim: what can be meant is read, and what cannot is refused by its key.
 #[test]
 fn options_are_read() {
-    let number = |n| Options { value: Value::Integer(n), span: Span::default() };
+    let number = |n| Value::Integer(n);
     for deploy in [
         vec![],
         vec![("members", number(1)), ("options", text("unsafe-no-fsync"))],

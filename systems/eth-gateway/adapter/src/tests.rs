@@ -3,11 +3,9 @@
 
 mod chain;
 
-use std::path::Path;
-
 use ethereum_adapter::NodeKind;
-use model::options::{Options, Problems, Span, Value};
-use sut::Request;
+use model::options::Value;
+use sut::conformance::options::{self, text};
 use sut::conformance::series_conformance;
 
 use crate::options::Gateway;
@@ -15,25 +13,8 @@ use crate::options::read;
 use crate::targets::Scenario;
 use crate::upstream::Upstream;
 
-fn table(entries: &[(&str, Value)]) -> Options {
-    let mut table = Options::empty();
-    for (path, written) in entries {
-        table.set(path, Options { value: written.clone(), span: Span::default() });
-    }
-    table
-}
-
 fn system(deploy: &[(&str, Value)], workload: &[(&str, Value)]) -> Result<Gateway, Vec<String>> {
-    let (deploy, workload) = (table(deploy), table(workload));
-    let folder = Path::new("/experiments");
-    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 1, load: None };
-    let mut problems = Problems::default();
-    let system = read(&request, &mut problems);
-    system.ok_or_else(|| problems.list.into_iter().map(|problem| problem.message).collect())
-}
-
-fn text(text: &str) -> Value {
-    Value::String(text.to_owned())
+    options::read(read, 1, deploy, workload)
 }
 
 /// Claim: what is asked for is had, keys of the load's adapter included.

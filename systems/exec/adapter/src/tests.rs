@@ -9,9 +9,10 @@ mod programs;
 use std::sync::Arc;
 
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
+use sut::conformance::options::{read, text, texts};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
-use sut::{Marks, Request, Session, System, Transaction, Workload};
+use sut::{Marks, Session, System, Transaction, Workload};
 
 use crate::line::{LINE_BYTES_MAX, Vocabulary};
 use crate::session::LineSession;
@@ -137,24 +138,8 @@ fn observations() {
     }
 }
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn texts(list: &[&str]) -> Options {
-    let items = list.iter().map(|item| text(item)).collect();
-    Options { value: Value::Array(items), span: Span::default() }
-}
-
-fn build(deploy: &[(&str, Options)]) -> Result<Box<dyn System>, String> {
-    let mut table = Options::empty();
-    deploy.iter().for_each(|(key, value)| table.set(key, value.clone()));
-    let (workload, folder) = (Options::empty(), std::path::Path::new(""));
-    let request = Request { deploy: &table, workload: &workload, folder, run_mark: 7, load: None };
-    let mut problems = Problems::default();
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+fn build(deploy: &[(&str, Value)]) -> Result<Box<dyn System>, String> {
+    read(crate::ADAPTER.build, 7, deploy, &[]).map_err(|problems| problems.join("; "))
 }
 
 /// Claim: what can be meant is read, and what cannot is refused by its key.

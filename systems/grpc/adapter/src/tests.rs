@@ -9,8 +9,9 @@ mod reflecting;
 
 use std::path::Path;
 
-use model::options::{Options, Problems};
-use sut::{Link, Request, Role, Session, System as _};
+use model::options::Options;
+use sut::conformance::options::read_in;
+use sut::{Link, Role, Session, System as _};
 
 use crate::system::GrpcSystem;
 
@@ -32,24 +33,7 @@ pub(crate) fn built(
 ) -> Result<GrpcSystem, Vec<String>> {
     let options = |text: &str| serde_json::from_str::<Options>(text).expect(text);
     let (deploy, workload) = (options(deploy), options(workload));
-    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 0, load: None };
-    let mut problems = Problems::default();
-    let system = crate::options::read(&request, &mut problems);
-    let messages: Vec<String> = problems
-        .list
-        .into_iter()
-        .map(|p| p.help.map_or(p.message.clone(), |help| format!("{} ({help})", p.message)))
-        .collect();
-    match system {
-        Some(system) => {
-            assert!(messages.is_empty(), "built in spite of {messages:?}");
-            Ok(system)
-        }
-        None => {
-            assert!(!messages.is_empty(), "not built, and no reason is given");
-            Err(messages)
-        }
-    }
+    read_in(folder, crate::options::read, 0, (&deploy, &workload))
 }
 
 /// A system of the shop; `more` is JSON after a comma.

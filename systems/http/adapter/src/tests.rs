@@ -14,10 +14,10 @@ mod server;
 
 use std::path::Path;
 
-use model::options::{Options, Problems};
-use sut::Request;
+use model::options::Options;
 
 use crate::server::HttpSystem;
+use sut::conformance::options::read_in;
 
 /// Builds a system from `[system.deploy]` and `[workload]`, written as JSON.
 pub(crate) fn built(
@@ -27,24 +27,7 @@ pub(crate) fn built(
 ) -> Result<HttpSystem, Vec<String>> {
     let options = |text: &str| serde_json::from_str::<Options>(text).expect(text);
     let (deploy, workload) = (options(deploy), options(workload));
-    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 0, load: None };
-    let mut problems = Problems::default();
-    let system = crate::options::read(&request, &mut problems);
-    let messages: Vec<String> = problems
-        .list
-        .into_iter()
-        .map(|p| p.help.map_or(p.message.clone(), |help| format!("{} ({help})", p.message)))
-        .collect();
-    match system {
-        Some(system) => {
-            assert!(messages.is_empty(), "built in spite of {messages:?}");
-            Ok(system)
-        }
-        None => {
-            assert!(!messages.is_empty(), "not built, and nobody says why");
-            Err(messages)
-        }
-    }
+    read_in(folder, crate::options::read, 0, (&deploy, &workload))
 }
 
 /// A system for a base URL and a workload.

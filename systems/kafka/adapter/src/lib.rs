@@ -29,7 +29,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "kafka",
     summary: "Kafka, one broker or three: what a partition keeps of what it has acknowledged",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: None,
     checks: &[],
 };

@@ -1,9 +1,7 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for.
 
+use model::options::{Problems, Section};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-
-use model::options::{Options, Problems, Section};
 use sut::{Request, System};
 
 use crate::brokers::Brokers;
@@ -29,7 +27,7 @@ const BROKERS_MAX: u64 = 3;
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
-    let attach = attach(&mut deploy, problems);
+    let attach = deploy.addresses("attach", "127.0.0.1:9092", problems);
     let count = deploy.integer("brokers", 1, BROKERS_MAX, problems);
     let program = deploy.string("program", problems).map(|path| request.folder.join(path));
     let heap_bytes = deploy.size("heap", problems).unwrap_or(HEAP_BYTES);
@@ -106,26 +104,4 @@ fn settings(deploy: &mut Section<'_>, problems: &mut Problems) -> BTreeMap<Strin
         settings.insert(name.to_owned(), value);
     }
     settings
-}
-
-fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<Vec<SocketAddr>> {
-    let mut addresses = Vec::new();
-    for text in deploy.strings("attach", problems)? {
-        match text.parse() {
-            Ok(address) => addresses.push(address),
-            Err(_) => {
-                let message = format!("expected an address such as 127.0.0.1:9092, got `{text}`");
-                deploy.reject("attach", message, None, problems);
-            }
-        }
-    }
-    if addresses.is_empty() {
-        deploy.reject("attach", "expected at least one address", None, problems);
-    }
-    Some(addresses)
-}
-
-/// The brokers that run already; those that are started here run on this host.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
 }

@@ -2,13 +2,13 @@
 
 mod hostile;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
+use sut::conformance::options::{read, text};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
-use sut::{Marks, Request, Session, System, Transaction, Workload};
+use sut::{Marks, Session, System, Transaction, Workload};
 
 use crate::durability::{OF_BROKERS, OF_PRODUCER, OF_TOPIC};
 use crate::records;
@@ -18,20 +18,8 @@ use crate::workload::{told, value};
 
 const RUN: u64 = 0xfeed;
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn build(deploy: &[(&str, Options)]) -> Result<Box<dyn System>, String> {
-    let mut table = Options::empty();
-    deploy.iter().for_each(|(key, value)| table.set(key, value.clone()));
-    let (workload, folder) = (Options::empty(), Path::new("/"));
-    let request =
-        Request { deploy: &table, workload: &workload, folder, run_mark: RUN, load: None };
-    let mut problems = Problems::default();
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+fn build(deploy: &[(&str, Value)]) -> Result<Box<dyn System>, String> {
+    read(crate::ADAPTER.build, RUN, deploy, &[]).map_err(|problems| problems.join("; "))
 }
 
 fn system() -> Box<dyn System> {
@@ -205,8 +193,8 @@ fn acknowledged_by_what_came_after() {
 /// Claim: what can be meant is read, and what cannot is refused by its key.
 #[test]
 fn options_are_read() {
-    let number = |n| Options { value: Value::Integer(n), span: Span::default() };
-    let yes = || Options { value: Value::Boolean(true), span: Span::default() };
+    let number = |n| Value::Integer(n);
+    let yes = || Value::Boolean(true);
     for deploy in [
         vec![],
         vec![("acks", text("0"))],

@@ -29,7 +29,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "kv",
     summary: "a replicated key-value database of our own: mini-transactions, once for each client, with a ledger of all of them",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: Some(several::serve),
     checks: &isolation::checks::ALL,
 };

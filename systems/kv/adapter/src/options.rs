@@ -73,7 +73,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     const { assert!(TRANSACTION_BYTES_MAX >= 1 << 20) }
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
-    let attach = attach(&mut deploy, problems);
+    let attach = deploy.address("attach", "127.0.0.1:4000", problems);
     let in_flight_max = deploy.integer("in_flight_max", 1, 65_536, problems);
     let in_flight_max = in_flight_max.unwrap_or_else(|| carried(request));
     let identity = deploy.string("identity", problems).map(|folder| request.folder.join(folder));
@@ -221,19 +221,4 @@ fn carried(request: &Request<'_>) -> u64 {
     let wanted =
         batch.map_or(0, |batch| u64::from(batch.size_max) * u64::from(batch.in_flight_max));
     wanted.clamp(IN_FLIGHT_MAX, 65_536)
-}
-
-fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {
-    let text = deploy.string("attach", problems)?;
-    let address = text.parse().ok();
-    if address.is_none() {
-        let message = format!("`{text}` is not an address such as 127.0.0.1:4000");
-        deploy.reject("attach", message, None, problems);
-    }
-    address
-}
-
-/// What will be loaded: all that a connection may go to and that is not started here.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
 }

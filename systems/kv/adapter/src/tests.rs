@@ -2,7 +2,6 @@
 
 mod hostile;
 
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use kv_node::database::Limits;
@@ -10,10 +9,11 @@ use kv_node::ledger::Ledger;
 use kv_node::protocol::{self, Why};
 use kv_node::{CLIENTS_LISTENER, KvNode};
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
+use model::options::{Options, Value};
 use process::rehearsal::Rehearsal;
+use sut::conformance::options::{read, table, text};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
-use sut::{Marks, Request, Session, System, Transaction, Workload};
+use sut::{Marks, Session, System, Transaction, Workload};
 
 use crate::options::Kv;
 use crate::session::{Common, KvSession, nobody};
@@ -45,9 +45,7 @@ fn system(sort: Sort) -> Kv {
 
 /// What transactions of a kind do.
 fn sort(kind: &str) -> Sort {
-    let mut workload = Options::empty();
-    workload.set("kind", text(kind));
-    crate::options::sort(&workload, Seed(1)).unwrap()
+    crate::options::sort(&table(&[("kind", text(kind))]), Seed(1)).unwrap()
 }
 
 /// A replica on one connection.
@@ -159,30 +157,8 @@ fn strange_answers() {
     }
 }
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn boolean(is_it: bool) -> Options {
-    Options { value: Value::Boolean(is_it), span: Span::default() }
-}
-
-fn build(
-    deploy: &[(&str, Options)],
-    workload: &[(&str, Options)],
-) -> Result<Box<dyn System>, String> {
-    let table = |entries: &[(&str, Options)]| {
-        let mut table = Options::empty();
-        entries.iter().for_each(|(key, value)| table.set(key, value.clone()));
-        table
-    };
-    let (deploy, workload, folder) = (table(deploy), table(workload), Path::new("/"));
-    let request =
-        Request { deploy: &deploy, workload: &workload, folder, run_mark: RUN, load: None };
-    let mut problems = Problems::default();
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+fn build(deploy: &[(&str, Value)], workload: &[(&str, Value)]) -> Result<Box<dyn System>, String> {
+    read(crate::ADAPTER.build, RUN, deploy, workload).map_err(|problems| problems.join("; "))
 }
 
 /// Claim: what can be meant is read, and what cannot is refused by its key.
@@ -191,7 +167,7 @@ fn options_are_read() {
     assert!(build(&[], &[]).is_ok());
     assert!(build(&[("memory_max", text("1GiB"))], &[("kind", text("proposal"))]).is_ok());
     for (deploy, workload, words) in [
-        (vec![("attach", text("here"))], vec![], "`here` is not an address"),
+        (vec![("attach", text("here"))], vec![], "an address such as 127.0.0.1:4000, got `here`"),
         (
             vec![("attach", text("127.0.0.1:1")), ("memory_max", text("1GiB"))],
             vec![],
@@ -202,7 +178,7 @@ fn options_are_read() {
         (vec![], vec![("kind", text("put")), ("puts", text("65"))], "workload.puts"),
         (vec![("fsync", text("no"))], vec![], "system.deploy.fsync"),
         (vec![("identity", text("tls"))], vec![], "certificates of their own"),
-        (vec![("keeps", boolean(false))], vec![], "replicas of a group keep a log"),
+        (vec![("keeps", Value::Boolean(false))], vec![], "replicas of a group keep a log"),
     ] {
         let said = build(&deploy, &workload).err().unwrap_or_default();
         assert!(said.contains(words), "{words}: {said}");

@@ -27,7 +27,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "nats",
     summary: "NATS JetStream, one server or a cluster: what a stream keeps of what it has acknowledged",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: None,
     checks: &[],
 };

@@ -1,8 +1,6 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for.
 
-use std::net::SocketAddr;
-
-use model::options::{Options, Problems, Section};
+use model::options::{Problems, Section};
 use model::quantity::parse_duration;
 use sut::content::DIGITS;
 use sut::{Request, System};
@@ -30,7 +28,7 @@ const SERVERS_MAX: u64 = 5;
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
-    let attach = attach(&mut deploy, problems);
+    let attach = deploy.addresses("attach", "127.0.0.1:4222", problems);
     let count = deploy.integer("servers", 1, SERVERS_MAX, problems);
     let program = deploy.string("program", problems).map(|path| request.folder.join(path));
     let version = deploy.one_of("version", &VERSIONS, problems);
@@ -85,26 +83,4 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         payload_bytes: usize::try_from(payload_bytes).ok()?,
         run_mark: request.run_mark,
     }))
-}
-
-fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<Vec<SocketAddr>> {
-    let mut addresses = Vec::new();
-    for text in deploy.strings("attach", problems)? {
-        match text.parse() {
-            Ok(address) => addresses.push(address),
-            Err(_) => {
-                let message = format!("expected an address such as 127.0.0.1:4222, got `{text}`");
-                deploy.reject("attach", message, None, problems);
-            }
-        }
-    }
-    if addresses.is_empty() {
-        deploy.reject("attach", "expected at least one address", None, problems);
-    }
-    Some(addresses)
-}
-
-/// The servers that run already; those that are started here run on this host.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
 }

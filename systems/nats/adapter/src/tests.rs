@@ -2,13 +2,13 @@
 
 mod hostile;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
+use sut::conformance::options::{read, text};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
-use sut::{Marks, Request, Session, System, Transaction, Workload};
+use sut::{Marks, Session, System, Transaction, Workload};
 
 use crate::session::{Common, PublishSession};
 use crate::stream;
@@ -16,20 +16,8 @@ use crate::workload::{body, told};
 
 const RUN: u64 = 0xfeed;
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn build(deploy: &[(&str, Options)]) -> Result<Box<dyn System>, String> {
-    let mut table = Options::empty();
-    deploy.iter().for_each(|(key, value)| table.set(key, value.clone()));
-    let (workload, folder) = (Options::empty(), Path::new("/"));
-    let request =
-        Request { deploy: &table, workload: &workload, folder, run_mark: RUN, load: None };
-    let mut problems = Problems::default();
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+fn build(deploy: &[(&str, Value)]) -> Result<Box<dyn System>, String> {
+    read(crate::ADAPTER.build, RUN, deploy, &[]).map_err(|problems| problems.join("; "))
 }
 
 fn system() -> Box<dyn System> {
@@ -149,7 +137,7 @@ fn answers_in_any_order() {
 /// Claim: what can be meant is read, and what cannot is refused by its key.
 #[test]
 fn options_are_read() {
-    let number = |n| Options { value: Value::Integer(n), span: Span::default() };
+    let number = |n| Value::Integer(n);
     for deploy in [
         vec![],
         vec![("sync_interval", text("always")), ("version", text("2.12.1"))],

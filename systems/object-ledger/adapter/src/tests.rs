@@ -2,12 +2,11 @@
 
 mod hostile;
 
-use std::path::Path;
-
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
+use sut::conformance::options::{read, text, texts};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
-use sut::{Marks, Request, Session, System, Transaction, Workload};
+use sut::{Marks, Session, System, Transaction, Workload};
 
 use crate::session::QueueSession;
 use crate::stages::STAGES;
@@ -16,22 +15,8 @@ use crate::workload::transaction;
 
 const RUN: u64 = 0xfeed;
 
-fn table(entries: &[(&str, Value)]) -> Options {
-    let mut table = Options::empty();
-    for (key, value) in entries {
-        table.set(key, Options { value: value.clone(), span: Span::default() });
-    }
-    table
-}
-
 fn build(deploy: &[(&str, Value)], workload: &[(&str, Value)]) -> Result<ObjectLedger, String> {
-    let (deploy, workload, folder) = (table(deploy), table(workload), Path::new("/"));
-    let request =
-        Request { deploy: &deploy, workload: &workload, folder, run_mark: RUN, load: None };
-    let mut problems = Problems::default();
-    let system = crate::options::read(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+    read(crate::options::read, RUN, deploy, workload).map_err(|problems| problems.join("; "))
 }
 
 fn system() -> ObjectLedger {
@@ -116,7 +101,7 @@ fn answers_by_number() {
 #[test]
 fn transactions_are_known_again() {
     for bytes in [33_usize, 34, 128] {
-        let system = build(&[], &[("payload", Value::String(format!("{bytes}B")))]).unwrap();
+        let system = build(&[], &[("payload", text(&format!("{bytes}B")))]).unwrap();
         let mut payload = Vec::new();
         system.workload(Seed(3), 0, 1).next(0xab_cdef, None, &mut payload);
         assert_eq!(payload.len(), bytes);
@@ -139,20 +124,15 @@ fn transactions_are_known_again() {
 /// Claim: what can be meant is read, and what cannot is refused by its key.
 #[test]
 fn options_are_read() {
-    let text = |text: &str| Value::String(text.to_owned());
-    let list = |names: &[&str]| {
-        let one = |name: &&str| Options { value: text(name), span: Span::default() };
-        Value::Array(names.iter().map(one).collect())
-    };
     let good = [
         ("pipelines", Value::Integer(3)),
         ("bucket_to_queue", text("10ms")),
         ("timestamp_delay", text("120ms")),
         ("push", Value::Boolean(true)),
         ("hedged", Value::Boolean(false)),
-        ("audit_buckets", list(&["bucket3", "bucket5"])),
+        ("audit_buckets", texts(&["bucket3", "bucket5"])),
         ("bucket_delay", text("lognormal(100ms,0.4,0.01,2s)")),
-        ("byzantine", list(&["bucket.lies", "bucket2.forgets@7", "sequencer.forks"])),
+        ("byzantine", texts(&["bucket.lies", "bucket2.forgets@7", "sequencer.forks"])),
     ];
     let system = build(&good, &[]).unwrap();
     assert_eq!(system.wish.audit_buckets, ["bucket3", "bucket5"]);
@@ -167,13 +147,13 @@ fn options_are_read() {
     for (key, value, words) in [
         ("pipelines", Value::Integer(0), "system.deploy.pipelines"),
         ("required", Value::Integer(7), "there are 6 buckets"),
-        ("audit_buckets", list(&["bucket6"]), "there is no bucket `bucket6`"),
+        ("audit_buckets", texts(&["bucket6"]), "there is no bucket `bucket6`"),
         ("omc", text("soon"), "system.deploy.omc"),
         ("acknowledge", Value::Integer(2), "expected 3 (`required`) to 6"),
         ("bucket_delay", text("soon"), "system.deploy.bucket_delay"),
         ("bucket_delay", text("file:/none"), "there is no file /none"),
         ("bucket_delay", text("lognormal(1s)"), "expected lognormal(MEDIAN,SIGMA)"),
-        ("byzantine", list(&["queue.lies"]), "there is no fault `queue.lies`"),
+        ("byzantine", texts(&["queue.lies"]), "there is no fault `queue.lies`"),
         ("ledger", text("none.toml"), "none.toml`, which is none; write one"),
         ("sync", text("segment"), "system.deploy.sync"),
         ("bucket_to_cache", text("1ms"), "system.deploy.bucket_to_cache"),
@@ -182,19 +162,17 @@ fn options_are_read() {
         assert!(said.contains(words), "{key}: {said}");
     }
     let stores = || ("ledger", text(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")));
-    assert!(build(&[stores(), ("byzantine", list(&["sequencer.forks"]))], &[]).is_ok());
+    assert!(build(&[stores(), ("byzantine", texts(&["sequencer.forks"]))], &[]).is_ok());
     for (key, value) in [
         ("bucket_delay", text("1ms")),
-        ("audit_buckets", list(&["bucket3"])),
-        ("byzantine", list(&["bucket.lies"])),
+        ("audit_buckets", texts(&["bucket3"])),
+        ("byzantine", texts(&["bucket.lies"])),
     ] {
         let said = build(&[stores(), (key, value)], &[]).err().unwrap_or_default();
         assert!(said.contains("with `ledger` there are none"), "{key}: {said}");
     }
     for bytes in [32, 65_537] {
-        let said = build(&[], &[("payload", Value::String(format!("{bytes}B")))])
-            .err()
-            .unwrap_or_default();
+        let said = build(&[], &[("payload", text(&format!("{bytes}B")))]).err().unwrap_or_default();
         assert!(said.contains("33 (the trial's mark"), "{said}");
     }
 }

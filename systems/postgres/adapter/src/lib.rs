@@ -30,7 +30,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "postgres",
     summary: "a PostgreSQL server: what it keeps when it is killed or loses its power, and what its isolation levels allow",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: None,
     checks: &[isolation::checks::CONSERVED, isolation::checks::LIST_APPEND],
 };

@@ -45,7 +45,7 @@ pub(crate) struct Postgres {
 pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Box<dyn System>> {
     let before = problems.list.len();
     let mut deploy = Section::open(request.deploy, "system.deploy", problems);
-    let attach = attach(&mut deploy, problems);
+    let attach = deploy.address("attach", "127.0.0.1:5432", problems);
     let bin = deploy.string("bin", problems).map(|path| request.folder.join(path));
     let account = deploy.string("user", problems).map(str::to_owned);
     let checksums = deploy.boolean("data_checksums", problems);
@@ -130,19 +130,4 @@ pub(crate) fn sort(workload: &Options, seed: Seed) -> Option<Sort> {
     let mut section = Section::open(workload, "workload", &mut problems);
     let sort = read_sort(&mut section, seed, &mut problems);
     problems.is_empty().then_some(sort)
-}
-
-fn attach(deploy: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {
-    let text = deploy.string("attach", problems)?;
-    let address = text.parse().ok();
-    if address.is_none() {
-        let message = format!("expected an address such as 127.0.0.1:5432, got `{text}`");
-        deploy.reject("attach", message, None, problems);
-    }
-    address
-}
-
-/// The server that runs already; one that is started here runs on this host.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
 }

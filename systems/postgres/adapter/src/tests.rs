@@ -2,13 +2,12 @@
 
 mod hostile;
 
-use std::path::Path;
-
 use isolation::observation;
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
 use model::{Seed, TxId};
+use sut::conformance::options::{read, table, text};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
-use sut::{Marks, Request, Session, System, Transaction, Workload};
+use sut::{Marks, Session, System, Transaction, Workload};
 
 use crate::messages::answers;
 use crate::observing::binary_list;
@@ -18,26 +17,8 @@ use crate::workload::split;
 
 const RUN: u64 = 0xfeed;
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn build(
-    deploy: &[(&str, Options)],
-    workload: &[(&str, Options)],
-) -> Result<Box<dyn System>, String> {
-    let table = |entries: &[(&str, Options)]| {
-        let mut table = Options::empty();
-        entries.iter().for_each(|(key, value)| table.set(key, value.clone()));
-        table
-    };
-    let (deploy, workload, folder) = (table(deploy), table(workload), Path::new("/"));
-    let request =
-        Request { deploy: &deploy, workload: &workload, folder, run_mark: RUN, load: None };
-    let mut problems = Problems::default();
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+fn build(deploy: &[(&str, Value)], workload: &[(&str, Value)]) -> Result<Box<dyn System>, String> {
+    read(crate::ADAPTER.build, RUN, deploy, workload).map_err(|problems| problems.join("; "))
 }
 
 fn system(kind: &str) -> Box<dyn System> {
@@ -45,12 +26,7 @@ fn system(kind: &str) -> Box<dyn System> {
 }
 
 fn session(kind: &str) -> PostgresSession {
-    let mut problems = Problems::default();
-    let mut workload = Options::empty();
-    workload.set("kind", text(kind));
-    let sort = crate::options::sort(&workload, Seed(1));
-    assert!(problems.is_empty());
-    problems.list.clear();
+    let sort = crate::options::sort(&table(&[("kind", text(kind))]), Seed(1));
     let tables = crate::statements::Tables { run_mark: RUN };
     let common = crate::session::Common {
         parameters: vec![("user", "assay".to_owned())],
@@ -239,11 +215,7 @@ fn reads_are_observed() {
 /// Claim: what can be meant is read, and what cannot is refused by its key.
 #[test]
 fn options_are_read() {
-    let table = |key: &str, value: &str| {
-        let mut table = Options::empty();
-        table.set(key, text(value));
-        table
-    };
+    let table = |key, value| table(&[(key, text(value))]).value;
     for deploy in [
         vec![],
         vec![("isolation", text("serializable"))],

@@ -23,7 +23,7 @@ pub const ADAPTER: sut::Adapter = sut::Adapter {
     kind: "redis",
     summary: "a Redis server with an append-only file: what it keeps when it is killed or loses its power",
     build: options::build,
-    targets: options::targets,
+    targets: sut::attached,
     serve: None,
     checks: &[],
 };

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use model::options::{Options, Problems, Section};
+use model::options::{Problems, Section};
 use sut::{Request, System};
 
 /// The largest value: a transaction of this instrument is no file.
@@ -60,14 +60,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         let message = "expected a replica to promote, got a server without one".to_owned();
         deploy.reject("promote", message, Some("write replicas = 1".to_owned()), problems);
     }
-    let attach = deploy.string("attach", problems);
-    let address = attach.and_then(|text| text.parse::<SocketAddr>().ok());
-    if let Some(text) = attach.filter(|_| address.is_none()) {
-        let message = format!("`{text}` is not an address such as 127.0.0.1:6379");
-        deploy.reject("attach", message, None, problems);
-    }
+    let attach = deploy.address("attach", "127.0.0.1:6379", problems);
     for key in ["appendfsync", "program", "replicas", "promote"] {
-        if attach.is_some() && deploy.raw(key).is_some() {
+        if deploy.raw("attach").is_some() && deploy.raw(key).is_some() {
             let message = "a server that runs already has its own settings".to_owned();
             deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
         }
@@ -92,16 +87,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         replicas: u8::try_from(replicas.unwrap_or(0)).expect("bounded"),
         promotes: promotes.unwrap_or(false),
         program,
-        attach: address,
+        attach,
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).expect("bounded"),
         payload_bytes: usize::try_from(payload_bytes).expect("bounded"),
         run_mark: request.run_mark,
     }))
-}
-
-/// The server that runs already; one that is started here runs on this host.
-pub(crate) fn targets(request: &Request<'_>) -> Vec<String> {
-    request.deploy.get("attach").map(Options::labels).unwrap_or_default()
 }
 
 /// The program, if the experiment names one.

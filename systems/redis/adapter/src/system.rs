@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
-use model::{Seed, TxId};
-use sut::content::letters;
+use sut::content::Letters;
 use sut::{
-    Deployment, DurabilityFacts, Endpoint, Kind, Ledger, Link, Made, Role, SutError, System,
-    Testbed, Workload,
+    Deployment, DurabilityFacts, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed,
+    Workload,
 };
 use testbed::{NodeSpec, free_port, install};
 
@@ -125,7 +125,7 @@ impl System for Redis {
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
-        Box::new(Values { run_mark: self.run_mark, payload_bytes: self.payload_bytes })
+        Box::new(Letters { run_mark: self.run_mark, count: self.payload_bytes })
     }
 
     fn connect(&self, to: &Deployment, _role: Role, _index: u32) -> Result<Link, SutError> {
@@ -224,17 +224,4 @@ fn facts(address: SocketAddr, settings: &str) -> Result<Facts, SutError> {
         ("redis.settings".to_owned(), settings.to_owned()),
     ]);
     Ok((facts, durability))
-}
-
-/// Values of one length.
-struct Values {
-    run_mark: u64,
-    payload_bytes: usize,
-}
-
-impl Workload for Values {
-    fn next(&mut self, id: TxId, client: Option<u32>, payload: &mut Vec<u8>) -> Made {
-        letters(self.run_mark, id, self.payload_bytes, payload);
-        Made::of(0, client)
-    }
 }

@@ -2,12 +2,11 @@
 
 mod hostile;
 
-use std::path::Path;
-
 use model::Seed;
-use model::options::{Options, Problems, Span, Value};
+use model::options::Value;
+use sut::conformance::options::{read, text};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
-use sut::{Marks, Request, Session, System, Transaction, Workload};
+use sut::{Marks, Session, System, Transaction, Workload};
 
 use crate::options::{AppendFsync, Redis};
 use crate::resp::{self, Reply};
@@ -103,27 +102,15 @@ fn answers_in_turn() {
     assert!(number.0.contains("no answer to SET"), "{number}");
 }
 
-fn text(text: &str) -> Options {
-    Options { value: Value::String(text.to_owned()), span: Span::default() }
-}
-
-fn build(deploy: &[(&str, Options)]) -> Result<Box<dyn System>, String> {
-    let mut table = Options::empty();
-    deploy.iter().for_each(|(key, value)| table.set(key, value.clone()));
-    let (workload, folder) = (Options::empty(), Path::new("/"));
-    let request =
-        Request { deploy: &table, workload: &workload, folder, run_mark: RUN, load: None };
-    let mut problems = Problems::default();
-    let system = (crate::ADAPTER.build)(&request, &mut problems);
-    let said = || problems.list.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ");
-    system.ok_or_else(said)
+fn build(deploy: &[(&str, Value)]) -> Result<Box<dyn System>, String> {
+    read(crate::ADAPTER.build, RUN, deploy, &[]).map_err(|problems| problems.join("; "))
 }
 
 /// Claim: what can be meant is read, and what cannot is refused by its key.
 #[test]
 fn options_are_read() {
-    let yes = || Options { value: Value::Boolean(true), span: Span::default() };
-    let one = || Options { value: Value::Integer(1), span: Span::default() };
+    let yes = || Value::Boolean(true);
+    let one = || Value::Integer(1);
     for deploy in [
         vec![],
         vec![("appendfsync", text("no"))],
@@ -134,7 +121,7 @@ fn options_are_read() {
     }
     for (deploy, words) in [
         (vec![("appendfsync", text("sometimes"))], "system.deploy.appendfsync"),
-        (vec![("attach", text("here"))], "`here` is not an address"),
+        (vec![("attach", text("here"))], "an address such as 127.0.0.1:6379, got `here`"),
         (
             vec![("attach", text("127.0.0.1:1")), ("appendfsync", text("no"))],
             "has its own settings",

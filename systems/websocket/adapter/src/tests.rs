@@ -6,8 +6,9 @@ mod dialogue;
 mod hostile;
 mod peer;
 
-use model::options::{Options, Problems};
-use sut::{Request, Session};
+use model::options::Options;
+use sut::Session;
+use sut::conformance::options::read_in;
 
 use crate::system::WebSocketSystem;
 
@@ -16,24 +17,7 @@ pub(crate) fn built(deploy: &str, workload: &str) -> Result<WebSocketSystem, Vec
     let options = |text: &str| serde_json::from_str::<Options>(text).expect(text);
     let (deploy, workload) = (options(deploy), options(workload));
     let folder = std::path::Path::new(".");
-    let request = Request { deploy: &deploy, workload: &workload, folder, run_mark: 0, load: None };
-    let mut problems = Problems::default();
-    let system = crate::options::read(&request, &mut problems);
-    let messages: Vec<String> = problems
-        .list
-        .into_iter()
-        .map(|p| p.help.map_or(p.message.clone(), |help| format!("{} ({help})", p.message)))
-        .collect();
-    match system {
-        Some(system) => {
-            assert!(messages.is_empty(), "built in spite of {messages:?}");
-            Ok(system)
-        }
-        None => {
-            assert!(!messages.is_empty(), "not built, and no reason is given");
-            Err(messages)
-        }
-    }
+    read_in(folder, crate::options::read, 0, (&deploy, &workload))
 }
 
 pub(crate) fn system(workload: &str) -> WebSocketSystem {

@@ -40,7 +40,7 @@ fn in_order(blocks: &[Vec<u8>]) -> Result<(bool, Vec<TxId>), String> {
     told(&known, 0..20);
     let mut chain = Chain::open(folder.path(), &known, wallet()).unwrap();
     let check = checks::ALL.iter().find(|check| check.name == "blocks_in_order").unwrap();
-    let none = Options::empty();
+    let none = model::options::Options::empty();
     let mut state = (check.start)(&CheckInput {
         seed: Seed(3),
         deploy: &none,

@@ -116,8 +116,16 @@ fn mistakes_are_named() {
             vec![],
             "and so does the manifest",
         ),
-        (vec![("attach", Value::Array(vec![]))], vec![], "`attach` names no node"),
-        (vec![("attach", Value::Array(vec![value(text("x"))]))], vec![], "`x` is not an address"),
+        (
+            vec![("attach", Value::Array(vec![]))],
+            vec![],
+            "expected an address such as 127.0.0.1:26657",
+        ),
+        (
+            vec![("attach", Value::Array(vec![value(text("x"))]))],
+            vec![],
+            "an address such as 127.0.0.1:26657, got `x`",
+        ),
         (
             vec![("attach", node()), ("validators", Value::Integer(4))],
             vec![],
