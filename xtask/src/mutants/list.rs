@@ -311,14 +311,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
     of_store(
         "a cell takes its name before it is synced",
         CELL,
-        "        self.file.sync_all().map_err(unsynced(&self.beside))?;\n        files\n            .rename(&self.beside, &self.path)\n            .map_err(StoreError::system(\"renaming\", &self.beside))?;",
-        "        files\n            .rename(&self.beside, &self.path)\n            .map_err(StoreError::system(\"renaming\", &self.beside))?;\n        self.file.sync_all().map_err(unsynced(&self.beside))?;",
+        "        self.file.sync_all().map_err(unsynced(&self.beside))?;\n        let is_long = self.bytes > PART_BYTES as u64;\n        let replaced =\n            is_long.then(|| Some((files.open(&self.path).ok()?, files.length(&self.path).ok()?)));\n        files\n            .rename(&self.beside, &self.path)\n            .map_err(StoreError::system(\"renaming\", &self.beside))?;",
+        "        let is_long = self.bytes > PART_BYTES as u64;\n        let replaced =\n            is_long.then(|| Some((files.open(&self.path).ok()?, files.length(&self.path).ok()?)));\n        files\n            .rename(&self.beside, &self.path)\n            .map_err(StoreError::system(\"renaming\", &self.beside))?;\n        self.file.sync_all().map_err(unsynced(&self.beside))?;",
     ),
     of_store(
         "a cell is told before its name is durable",
         CELL,
-        "        sync_folder(files, self.path.parent().unwrap_or(Path::new(\".\")))",
-        "        let _ = sync_folder;\n        Ok(())",
+        "        sync_folder(files, self.path.parent().unwrap_or(Path::new(\".\")))?;",
+        "        let _ = sync_folder;",
     ),
     of_store(
         "a torn record is taken as whole",
