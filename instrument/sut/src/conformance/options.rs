@@ -1,4 +1,4 @@
-//! Options as an experiment would write them, and what an adapter makes of them.
+//! Options as an experiment would write them, and the system that an adapter makes of them.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub fn table(entries: &[(&str, Value)]) -> Options {
     table
 }
 
-/// What an adapter reads out of `[system.deploy]` and `[workload]` of an experiment in this folder.
+/// The system that an adapter makes of `[system.deploy]` and `[workload]` of an experiment in this folder.
 ///
 /// # Errors
 /// The message of each mistake, with its help in brackets.
@@ -62,7 +62,7 @@ pub fn read_in<S>(
     }
 }
 
-/// The same of tables, in no folder that there is.
+/// The same of the entries of both tables, in a folder that does not exist.
 ///
 /// # Errors
 /// As [`read_in`].
