@@ -105,7 +105,7 @@ pub struct Archiver {
 /// What is on the disk is not a row of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "record {number} is not the block of height {height}: the archive was damaged, or was written when blocks had no hashes yet; archive into an empty folder, or into a copy of another archiver's"
+    "record {number} is not the block of height {height}: the archive was damaged, or was written when blocks had other hashes, or none; archive into an empty folder, or into a copy of another archiver's"
 )]
 pub struct NoArchive {
     /// The record.

@@ -18,8 +18,8 @@ use crate::spent::{Ring, Secret};
 
 pub use snapshot::Damaged;
 
-/// How many transactions ahead memory is set on its way.
-const AHEAD: usize = 12;
+/// For how many transactions memory is set on its way together.
+const AHEAD: usize = 24;
 
 /// What gathers ends as a block of this size at the latest: what comes behind it is not taken.
 const GATHERED_BYTES_MAX: u64 = BLOCK_BYTES_MAX as u64 - (1 << 20);
@@ -259,18 +259,14 @@ impl Machine {
         mut discarded: Option<&mut Discarded>,
     ) {
         self.gathered.begin_part(value, batch.count());
-        let mut ahead = batch.iter();
-        let mut touched = 0;
-        for it in ahead.by_ref().take(AHEAD) {
-            touched ^= self.touch(&it);
-        }
-        for it in batch.iter() {
-            if let Some(next) = ahead.next() {
-                touched ^= self.touch(&next);
+        let (mut ahead, mut rest) = (batch.iter(), batch.iter().peekable());
+        while rest.peek().is_some() {
+            let touched = ahead.by_ref().take(AHEAD).fold(0, |seen, it| seen ^ self.touch(&it));
+            std::hint::black_box(touched);
+            for it in rest.by_ref().take(AHEAD) {
+                self.insert_complete(value, &it, discarded.as_deref_mut());
             }
-            self.insert_complete(value, &it, discarded.as_deref_mut());
         }
-        std::hint::black_box(touched);
         self.gathered.end_part();
     }
 
@@ -341,7 +337,7 @@ impl Machine {
         self.height += 1;
         let mut block = std::mem::take(&mut self.gathered);
         (block.height, block.ledger, block.previous) = (self.height, self.ledger, self.last);
-        block.hash = std::mem::take(&mut self.hashing).end(&block.head());
+        block.hash = self.hashing.end(&block.head());
         self.last = block.hash;
         self.fates.in_blocks += block.count;
         self.digest = mix(self.digest, &[0; 32]);

@@ -9,7 +9,7 @@ use crate::chain::Block;
 use crate::protocol::block::Head;
 use crate::protocol::{Hash, Malformed, Reader, put_hashes, put_u64};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The bytes are no snapshot of a machine with these rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -295,3 +295,22 @@ fn near_the_fuzz_seeds() {
         }
     }
 }
+
+/// Claim: a block's hash is BLAKE3 of its transactions and what it says of itself, in whatever pieces they were added, and the
+/// next block's begins anew.
+#[test]
+fn a_hash_is_of_all_bytes() {
+    let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
+    let head = Head { height: 3, ledger: 7, previous: [9; 32], hash: [0; 32], count: 500 };
+    let mut whole = bytes.clone();
+    for number in [head.ledger, head.height, head.count] {
+        whole.extend_from_slice(&number.to_le_bytes());
+    }
+    whole.extend_from_slice(&head.previous);
+    let expected: Hash = blake3::hash(&whole).into();
+    let mut hashing = Hashing::default();
+    for piece in [100_000, 1, 176, 1000, 16_384, 20_000] {
+        bytes.chunks(piece).for_each(|piece| hashing.add(piece));
+        assert_eq!(hashing.end(&head), expected, "{piece}");
+    }
+}
