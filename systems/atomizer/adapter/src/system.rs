@@ -170,17 +170,19 @@ impl System for Atomizer {
         Ok(Link::Wire(Endpoint { address, tls: None }, self.session(role, index)))
     }
 
-    /// To a shard, if there are any; else to the atomizer that is said to lead; else to each in turn.
+    /// To a shard, if there are any; else to the atomizer that is said to lead; else to each in turn, connections that were
+    /// closed together to different ones: whichever leads is found at once.
     fn route(&self, to: &Deployment, role: Role, index: u32, life: u32) -> Option<Endpoint> {
         if role == Role::Observe {
             return None;
         }
         let places = places(to).ok()?;
-        if let Some(address) = places.shard(index.wrapping_add(life)) {
+        let turn = index.wrapping_add(life);
+        if let Some(address) = places.shard(turn) {
             return Some(Endpoint { address, tls: None });
         }
         let told = self.known.take_leader().map(usize::from);
-        let turn = usize::try_from(life).unwrap_or(0) % places.atomizers.len();
+        let turn = usize::try_from(turn).unwrap_or(0) % places.atomizers.len();
         let place = told.and_then(|it| places.atomizers.get(it)).unwrap_or(&places.atomizers[turn]);
         Some(Endpoint { address: place.clients, tls: None })
     }

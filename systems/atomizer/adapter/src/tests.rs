@@ -331,3 +331,28 @@ fn roles() {
     assert_eq!(system.observers(), 1 + 3);
     let _ = Role::Observe;
 }
+
+/// Claim: connections that were closed together look for whoever leads at different atomizers, and at the next in their next
+/// life.
+#[test]
+fn a_leader_is_looked_for_everywhere_at_once() {
+    let system = system(&[("atomizers", Value::Integer(3))], &[]).unwrap();
+    let at = |port: u16| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let place = |port| crate::places::Place { clients: at(port), blocks: at(1), errors: at(1) };
+    let mut to = sut::Deployment::new(clock::Clock::start());
+    to.state = Some(Arc::new(crate::places::Places {
+        atomizers: [10, 11, 12].map(place).into(),
+        shards: Vec::new(),
+        archiver: at(1),
+        archive: std::path::PathBuf::new(),
+        watchtower: None,
+        events: Vec::new(),
+    }));
+    let ports = |life| {
+        let of = |index| system.route(&to, Role::Submit, index, life).unwrap().address.port();
+        [0, 1, 2, 3].map(of)
+    };
+    assert_eq!(ports(1), [11, 12, 10, 11]);
+    assert_eq!(ports(2), [12, 10, 11, 12]);
+    assert!(system.route(&to, Role::Observe, 0, 1).is_none());
+}
