@@ -190,7 +190,7 @@ def pairs(server, count, toy):
     answers, ratios = {words: [] for words, _ in kinds}, {words: [] for words, _ in kinds}
     # One pair of each kind after the other: what changes on the machine meets both kinds.
     for seed, (words, other) in itertools.product(range(1, count + 1), kinds):
-        command = ["http://127.0.0.1:8091/", "--against", f"http://127.0.0.1:{other}/", "--rate", "20/s", "--duration", length]
+        command = ["http://127.0.0.1:8091/", "--against", f"http://127.0.0.1:{other}/", "--rate", "100/s", "--duration", length]
         command += ["--trials", "12", "--set", "load.warmup=1s", "--set", "load.arrival=poisson"]
         command += ["--seed", str(seed)]
         command += ["-H", "Accept-Encoding: gzip", "--pid", worker]
