@@ -226,7 +226,6 @@ struct Aligned(Vec<u8>, usize, usize);
 
 impl Aligned {
     fn new(length: usize) -> Self {
-        assert!(length.is_multiple_of(BLOCK_BYTES), "a round is whole blocks");
         let bytes = vec![0; length + BLOCK_BYTES];
         let lead = bytes.as_ptr().align_offset(BLOCK_BYTES);
         Self(bytes, lead, length)
@@ -295,6 +294,13 @@ fn cpu(process: u32) -> Duration {
 }
 
 fn measure(seconds: u64, words: &[String], options: &Options) {
+    // Before anything is started: replicas would wait for a client that never comes.
+    let round_bytes = options.round_bytes();
+    let is_whole = round_bytes > 0 && round_bytes.is_multiple_of(BLOCK_BYTES);
+    assert!(
+        is_whole && round_bytes <= LOG_BYTES,
+        "expected --bytes times --count to be whole blocks of {BLOCK_BYTES}, at most {LOG_BYTES}, got {round_bytes}"
+    );
     let folder = tempfile::tempdir_in(&options.folder).unwrap();
     make_identity(folder.path());
     let started = ["1", "2"].map(|role| start(role, words, folder.path(), &[]));
