@@ -5,6 +5,7 @@
 //! between the first chunk and the last: a [`Freeze`] keeps what it was of all that changes before it is written, and no
 //! more. So a snapshot neither stops its maker nor takes the database's memory once more.
 
+mod aside;
 mod freeze;
 mod reader;
 #[cfg(test)]
@@ -86,6 +87,16 @@ pub(super) fn digest(database: &Database) -> u64 {
         chunk.clear();
     }
     mix.finish()
+}
+
+/// Appends the length (u32) of what `write` appends, and that; gives what it says.
+fn framed<T>(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let said = write(out);
+    let length = u32::try_from(out.len() - start - 4).expect("bounded");
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    said
 }
 
 fn session(session: &Session, out: &mut Vec<u8>) {

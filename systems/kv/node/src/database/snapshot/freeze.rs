@@ -4,13 +4,15 @@
 //! aside; when it is its turn they take its place and their memory is free again. So each unit is written once, sooner or
 //! later, and what is kept is at most what changes meanwhile. Of a list that only grows its length is kept.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crc32fast::Hasher as Crc;
 
-use super::unit::{ListThen, Records, Unit};
-use super::{CHUNK_BYTES, MAGIC, key, record, session};
+use super::aside::{Aside, Records};
+use super::unit::{ListThen, Unit};
+use super::{CHUNK_BYTES, MAGIC, framed, key, record, session};
 use crate::database::Database;
+use crate::database::hash::BuildMix;
 use crate::database::map::Value;
 use crate::database::sessions::Sessions;
 use crate::database::tables::{Table, Tables};
@@ -62,10 +64,11 @@ pub struct Freeze {
     unit: Option<Unit>,
     /// Records of the unit that is being written, where it has changed since.
     rest: Option<Records>,
-    kept_sessions: BTreeMap<usize, Vec<u8>>,
+    kept_sessions: HashMap<usize, Records, BuildMix>,
     /// Version and entries of tables that have changed.
-    kept_tables: BTreeMap<u32, (u64, usize)>,
-    kept: BTreeMap<(u32, usize), Kept>,
+    kept_tables: HashMap<u32, (u64, usize), BuildMix>,
+    kept: HashMap<(u32, usize), Kept, BuildMix>,
+    aside: Aside,
     checksum: Crc,
 }
 
@@ -83,9 +86,10 @@ impl Freeze {
             open: None,
             unit: None,
             rest: None,
-            kept_sessions: BTreeMap::new(),
-            kept_tables: BTreeMap::new(),
-            kept: BTreeMap::new(),
+            kept_sessions: HashMap::default(),
+            kept_tables: HashMap::default(),
+            kept: HashMap::default(),
+            aside: Aside::default(),
             checksum: Crc::new(),
         }
     }
@@ -109,25 +113,22 @@ impl Freeze {
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
-        out.extend_from_slice(&[0; 4]);
-        while out.len() - start < CHUNK_BYTES && !self.is_over() {
-            let record = out.len();
-            self.write_record(tables, sessions, out);
-            self.checksum.update(&out[record..]);
-        }
-        if self.is_over() {
-            out.push(record::END);
-            out.extend_from_slice(&self.checksum.clone().finalize().to_le_bytes());
-        }
-        let length = u32::try_from(out.len() - start - 4).expect("bounded above");
-        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        framed(out, |out| {
+            while out.len() - start < CHUNK_BYTES && !self.is_over() {
+                let record = out.len();
+                self.write_record(tables, sessions, out);
+                self.checksum.update(&out[record..]);
+            }
+            if self.is_over() {
+                out.push(record::END);
+                out.extend_from_slice(&self.checksum.clone().finalize().to_le_bytes());
+            }
+        });
     }
 
     pub(super) fn write_record(&mut self, tables: &Tables, sessions: &Sessions, out: &mut Vec<u8>) {
-        if let Some(rest) = &mut self.rest {
-            if !rest.next(out) {
-                self.rest = None;
-            }
+        if let Some(rest) = self.rest.take() {
+            self.rest = self.aside.next(rest, out);
         } else if let Some(unit) = self.unit.as_mut().filter(|unit| !unit.is_over()) {
             unit.next(tables, out);
         } else {
@@ -147,7 +148,7 @@ impl Freeze {
             Stage::Sessions(at) if at == self.sessions => self.stage = Stage::Tables(0),
             Stage::Sessions(at) => {
                 match self.kept_sessions.remove(&at) {
-                    Some(kept) => out.extend_from_slice(&kept),
+                    Some(kept) => self.rest = self.aside.next(kept, out),
                     None => session(sessions.at(at), out),
                 }
                 self.stage = Stage::Sessions(at + 1);
@@ -176,8 +177,8 @@ impl Freeze {
         let entry = open.next;
         open.next += 1;
         let then = match self.kept.remove(&(at, entry)) {
-            Some(Kept::Records(mut records)) => {
-                self.rest = records.next(out).then_some(records);
+            Some(Kept::Records(records)) => {
+                self.rest = self.aside.next(records, out);
                 return;
             }
             Some(Kept::List(then)) => Some(then),
@@ -196,9 +197,10 @@ impl Freeze {
         for place in sessions.places_of(client) {
             if (begun..self.sessions).contains(&place) {
                 self.kept_sessions.entry(place).or_insert_with(|| {
-                    let mut bytes = Vec::new();
-                    session(sessions.at(place), &mut bytes);
-                    bytes
+                    self.aside.keep(|out| {
+                        session(sessions.at(place), out);
+                        false
+                    })
                 });
             }
         }
@@ -239,11 +241,7 @@ impl Freeze {
     /// Bytes that are kept.
     #[cfg(test)]
     pub(super) fn kept_bytes(&self) -> usize {
-        let units = self.kept.values().map(|kept| match kept {
-            Kept::Records(records) => records.bytes(),
-            Kept::List(_) => 0,
-        });
-        units.sum::<usize>() + self.kept_sessions.values().map(Vec::len).sum::<usize>()
+        self.aside.bytes()
     }
 
     fn before_unit(&mut self, tables: &Tables, table: u32, entry: usize, change: Change) {
@@ -258,8 +256,11 @@ impl Freeze {
         if entry < next {
             let is_it = |unit: &Unit| unit.entry == entry && !unit.is_over();
             let stays = |unit: &Unit| change == Change::Append && unit.is_list();
-            if let Some(unit) = self.unit.take_if(|unit| is_it(unit) && !stays(unit)) {
-                self.rest = Some(unit.rest(tables));
+            if let Some(mut unit) = self.unit.take_if(|unit| is_it(unit) && !stays(unit)) {
+                self.rest = Some(self.aside.keep(|out| {
+                    unit.next(tables, out);
+                    !unit.is_over()
+                }));
             }
             return;
         }
@@ -274,7 +275,16 @@ impl Freeze {
             Value::List(list) if change == Change::Append => {
                 Kept::List(ListThen { version: now.version, length: list.length() })
             }
-            _ => Kept::Records(Unit::whole(tables, table, entry, then)),
+            _ => {
+                let mut unit: Option<Unit> = None;
+                Kept::Records(self.aside.keep(|out| {
+                    match &mut unit {
+                        Some(unit) => unit.next(tables, out),
+                        None => unit = Some(Unit::begin(tables, table, entry, then, out)),
+                    }
+                    unit.as_ref().is_some_and(|unit| !unit.is_over())
+                }))
+            }
         };
         self.kept.insert((table, entry), kept);
     }

@@ -31,30 +31,6 @@ struct ListAt {
     left: u64,
 }
 
-/// Records of a unit, kept until it is their turn.
-#[derive(Debug, Default)]
-pub(super) struct Records {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    next: usize,
-}
-
-impl Records {
-    /// How many bytes they have.
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Appends the next record to `out`; `false`: it was the last.
-    pub(super) fn next(&mut self, out: &mut Vec<u8>) -> bool {
-        let start = self.next.checked_sub(1).map_or(0, |before| self.ends[before]);
-        out.extend_from_slice(&self.bytes[start..self.ends[self.next]]);
-        self.next += 1;
-        self.next < self.ends.len()
-    }
-}
-
 impl Unit {
     /// Appends its first record to `out`. A list is written as it was `then`.
     pub(super) fn begin(
@@ -67,32 +43,6 @@ impl Unit {
         let mut unit = Self { table, entry, maps: Vec::new(), list: None };
         unit.write_entry(root(tables, table, entry), then, out);
         unit
-    }
-
-    /// All records of a unit.
-    pub(super) fn whole(
-        tables: &Tables,
-        table: u32,
-        entry: usize,
-        then: Option<ListThen>,
-    ) -> Records {
-        let mut records = Records::default();
-        let unit = Self::begin(tables, table, entry, then, &mut records.bytes);
-        records.ends.push(records.bytes.len());
-        unit.rest_behind(tables, records)
-    }
-
-    /// The records that are still to come.
-    pub(super) fn rest(self, tables: &Tables) -> Records {
-        self.rest_behind(tables, Records::default())
-    }
-
-    fn rest_behind(mut self, tables: &Tables, mut records: Records) -> Records {
-        while !self.is_over() {
-            self.next(tables, &mut records.bytes);
-            records.ends.push(records.bytes.len());
-        }
-        records
     }
 
     /// Whether all of it is written.
