@@ -44,7 +44,6 @@ impl Aside {
 
     /// Appends the next record to `out`; `None`: it was the last.
     pub(super) fn next(&mut self, mut kept: Records, out: &mut Vec<u8>) -> Option<Records> {
-        let is_closed = kept.piece + 1 < self.pieces.len();
         let piece = &mut self.pieces[kept.piece];
         let (length, rest) = piece.bytes[kept.next..].split_first_chunk().expect("a frame");
         let length = u32::from_le_bytes(*length) as usize;
@@ -54,7 +53,7 @@ impl Aside {
             return Some(kept);
         }
         piece.waiting -= 1;
-        if piece.waiting == 0 && is_closed {
+        if piece.waiting == 0 {
             piece.bytes = Vec::new();
         }
         None

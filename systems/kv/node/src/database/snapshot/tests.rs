@@ -84,6 +84,7 @@ fn a_database_that_goes_on_is_written_as_it_was() {
             }
             kept += freeze.kept_bytes();
         }
+        assert_eq!(freeze.kept_bytes(), 0, "seed {seed}");
         // Of all bytes the records, without the lengths of chunks and the end.
         let mut all = Vec::new();
         let mut rest = &expected[..];
