@@ -1,12 +1,14 @@
 //! Servers that a test starts itself, to attach to: nothing here is started or stopped by the binary's own
 //! testbed. Each is killed when it is dropped.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use super::{ASSAY, await_that, until};
+use super::{ASSAY, await_that, locked, until};
 
 /// A server may take this long to listen.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -22,19 +24,28 @@ impl Server {
     pub fn start(command: &mut Command, address: SocketAddr) -> Self {
         let child = command.stdin(Stdio::null()).spawn();
         let child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let server = Self { child, address };
+        let mut server = Self { child, address };
         await_that(START_LIMIT, &format!("{command:?} listens"), || {
+            let ended = server.child.try_wait().expect("it is our child");
+            assert!(ended.is_none(), "{command:?}: {ended:?} before it listened");
             TcpStream::connect(address).is_ok()
         });
         server
     }
 
-    /// An address of loopback that this process alone uses, with a free port.
+    /// An address of loopback that this process alone uses, with a free port. No port is given twice: a server takes a moment
+    /// to bind its own, and until then it is free.
     pub fn free_address() -> SocketAddr {
+        static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
         let [.., high, low] = std::process::id().to_be_bytes();
         let own = Ipv4Addr::new(127, 84, high, low.max(1));
-        let listener = TcpListener::bind((own, 0)).expect("loopback has free ports");
-        listener.local_addr().expect("it is bound")
+        loop {
+            let listener = TcpListener::bind((own, 0)).expect("loopback has free ports");
+            let address = listener.local_addr().expect("it is bound");
+            if locked(&GIVEN).insert(address.port()) {
+                return address;
+            }
+        }
     }
 }
 
