@@ -16,6 +16,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,8 @@ FIRST = {"kv": 2000, "atomizer": 8000, "object-ledger": 500, "eth-gateway": 200,
 PROGRAMS = {"redis": "redis-server", "nginx": "nginx"}
 # One search ends within this, and one trial.
 SEARCH_SECONDS_MAX, TRIAL_SECONDS_MAX = 1800, 300
+HEADS = ["capacity", "limit", "repeated", "p50 at half", "p99 at half", "p50 to each rung", "processor time each", "kill", "power cut"]
+CELLS = len(HEADS)
 # Bytes that nginx compresses anew for each request.
 BODY = 50_000
 
@@ -92,8 +95,12 @@ def assay(words, seconds):
         said, complaint = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         # The same as Ctrl-C: nodes are ended, and the record is kept.
-        process.send_signal(2)
+        process.send_signal(signal.SIGINT)
         said, complaint = process.communicate()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        raise
     # A cell needs the figures alone; nodes leave gigabytes.
     for run in RUNS.iterdir():
         for nodes in run.glob("**/nodes"):
@@ -123,13 +130,15 @@ def measured(name, toy):
     search = run["search"]
     capacity = search["confirmed"]
     if capacity is None:
-        return [f"none confirmed ({search['end'] or 'interrupted'})", str(search["limit"] or "–")] + ["–"] * 6
+        return [f"none confirmed ({search['end'] or 'interrupted'})", str(search["limit"] or "–")] + ["–"] * (CELLS - 2)
     cells = [f"{capacity:g}/s, not {search['refuted'] or 0:g}/s", str(search["limit"])]
     half = ["--rate", f"{capacity / 2:.2f}/s"]
     shorter = ["--duration", "2s", "--warmup", "500ms"] if toy else ["--duration", "30s"]
+    code, _, _ = assay([of, "--threshold", "p99 < 50ms", "--rate", f"{capacity:.2f}/s", *shorter], TRIAL_SECONDS_MAX)
+    cells.append({0: "met", 97: "cannot tell", 99: "not met"}.get(code, f"exit {code}"))
     _, run, _ = assay([of, "--profile", "half", *half, *shorter], TRIAL_SECONDS_MAX)
     if run is None or not run["settings"][0]["trials"]:
-        return cells + ["–"] * 6
+        return cells + ["–"] * (CELLS - len(cells))
     trial = run["settings"][0]["trials"][0]
     final = next(it for it in trial["latency"] if it["stage"] == trial["final_stage"])
     at = {it["name"]: it["unconditional_ns"] for it in final["response"]["quantiles"]}
@@ -158,15 +167,14 @@ def measured(name, toy):
 
 
 def table(names, toy):
-    heads = ["system", "capacity", "limit", "p50 at half", "p99 at half", "p50 to each rung", "processor time each", "kill", "power cut"]
-    print("| " + " | ".join(heads) + " |")
-    print("| " + " | ".join(["---"] * len(heads)) + " |")
+    print("| system | " + " | ".join(HEADS) + " |")
+    print("| --- | " + " | ".join(["---"] * CELLS) + " |")
     broken = []
     for name in names:
         program = PROGRAMS.get(name)
         if program and shutil.which(program) is None:
             print(f"SKIPPED {name}: no {program} on the PATH", file=sys.stderr)
-            cells = [f"skipped: no {program} here"] + ["–"] * 7
+            cells = [f"skipped: no {program} here"] + ["–"] * (CELLS - 1)
         else:
             try:
                 cells = measured(name, toy)
@@ -176,7 +184,7 @@ def table(names, toy):
                 print(f"{'SKIPPED' if is_missing else 'NOT RUN'} {name}: {why}", file=sys.stderr)
                 if not is_missing:
                     broken.append(f"{name}: {why}")
-                cells = [f"{'skipped' if is_missing else 'not run'}: {why}"] + ["–"] * 7
+                cells = [f"{'skipped' if is_missing else 'not run'}: {why}"] + ["–"] * (CELLS - 1)
         print("| " + " | ".join([name, *cells]) + " |", flush=True)
     if broken:
         raise SystemExit("not run: " + "; ".join(broken))
@@ -217,6 +225,8 @@ def pairs(server, count, toy):
 def main(words):
     toy = "--toy" in words
     words = [it for it in words if it != "--toy"]
+    # Ends as with Ctrl-C, so that nothing that it started stays.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not ASSAY.exists():
         raise SystemExit("expected target/release/assay; build it: cargo build --release -p assay")
     RUNS.mkdir(parents=True, exist_ok=True)
