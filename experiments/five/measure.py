@@ -99,7 +99,7 @@ def assay(words, seconds):
         said, complaint = process.communicate()
     except KeyboardInterrupt:
         process.send_signal(signal.SIGINT)
-        process.wait()
+        process.communicate()
         raise
     # A cell needs the figures alone; nodes leave gigabytes.
     for run in RUNS.iterdir():
@@ -225,8 +225,9 @@ def pairs(server, count, toy):
 def main(words):
     toy = "--toy" in words
     words = [it for it in words if it != "--toy"]
-    # Ends as with Ctrl-C, so that nothing that it started stays.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Ends as with Ctrl-C, so that nothing that it started stays; a shell starts what it runs in the background without SIGINT.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     if not ASSAY.exists():
         raise SystemExit("expected target/release/assay; build it: cargo build --release -p assay")
     RUNS.mkdir(parents=True, exist_ok=True)
