@@ -112,7 +112,9 @@ def assay(words, seconds):
 
 
 def ms(ns):
-    return "–" if ns is None else f"{ns / 1e6:.3g} ms"
+    if ns is None:
+        return "–"
+    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
 
 
 def measured(name, toy):
@@ -131,7 +133,7 @@ def measured(name, toy):
     capacity = search["confirmed"]
     if capacity is None:
         return [f"none confirmed ({search['end'] or 'interrupted'})", str(search["limit"] or "–")] + ["–"] * (CELLS - 2)
-    cells = [f"{capacity:g}/s, not {search['refuted'] or 0:g}/s", str(search["limit"])]
+    cells = [f"{capacity:,g}/s, not {search['refuted'] or 0:,g}/s", str(search["limit"])]
     half = ["--rate", f"{capacity / 2:.2f}/s"]
     shorter = ["--duration", "2s", "--warmup", "500ms"] if toy else ["--duration", "30s"]
     code, _, _ = assay([of, "--threshold", "p99 < 50ms", "--rate", f"{capacity:.2f}/s", *shorter], TRIAL_SECONDS_MAX)
