@@ -90,7 +90,10 @@ def assay(words, seconds):
     """Runs assay; gives its exit code and the run folder's name for figures, or why there are none."""
     command = ["run", *words, "--no-calibration", "--progress", "none", "--json", "--runs", str(RUNS)]
     print("$ assay", " ".join(f"'{it}'" if " " in it or "<" in it else it for it in command), file=sys.stderr)
-    process = subprocess.Popen([ASSAY, *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # In a session of its own, so that Ctrl-C reaches it once, from here.
+    process = subprocess.Popen(
+        [ASSAY, *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
         said, complaint = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
