@@ -55,7 +55,7 @@ pub(crate) fn read(
         return None;
     }
     let setting = settings.first()?;
-    let Some(from) = first(setting, find) else {
+    let Some(from) = find.value(&setting.load) else {
         let (message, help) = unfit(find);
         reading.problems.add(options.span, message, Some(help.to_owned()));
         return None;
@@ -120,22 +120,6 @@ fn most(table: &mut Table<'_>, find: SearchKey, reading: &mut Reading<'_>) -> f6
     most.and_then(|most| u32::try_from(most).ok()).unwrap_or(bound).into()
 }
 
-/// The first value of the search; `None` where the load has no such key.
-fn first(setting: &SettingPlan, find: SearchKey) -> Option<f64> {
-    match (find, &setting.load.arrivals) {
-        (SearchKey::Rate, _) => open_rate(setting).map(Rate::as_per_second),
-        (SearchKey::Clients, Arrivals::Closed { clients, window: 0, steps, .. })
-            if steps.is_empty() =>
-        {
-            Some(f64::from(*clients))
-        }
-        (SearchKey::Connections, Arrivals::Open { .. }) => {
-            open_rate(setting).map(|_| f64::from(setting.load.connections))
-        }
-        _ => None,
-    }
-}
-
 /// The message for a load without the key, and the help.
 const fn unfit(find: SearchKey) -> (&'static str, &'static str) {
     match find {
@@ -151,17 +135,6 @@ const fn unfit(find: SearchKey) -> (&'static str, &'static str) {
             "a search for connections needs a load with one rate: an open one, constant or poisson",
             "write load.rate = \"50/s\" and load.connections = 16, the number to begin with",
         ),
-    }
-}
-
-fn open_rate(setting: &SettingPlan) -> Option<Rate> {
-    match &setting.load.arrivals {
-        Arrivals::Open { schedule: Schedule::Constant { rate } | Schedule::Poisson { rate } }
-            if !rate.is_max() && !rate.is_zero() =>
-        {
-            Some(*rate)
-        }
-        _ => None,
     }
 }
 

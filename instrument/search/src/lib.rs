@@ -15,7 +15,7 @@ mod calm;
 use std::time::Duration;
 
 pub use calm::{Calm, PROBES_BEFORE, Probed};
-use model::plan::SearchPlan;
+use model::plan::{LoadPlan, SearchKey, SearchPlan};
 use model::result::{SearchClass, SearchEnd, SearchRole};
 
 /// The factor between two values of the bracket.
@@ -43,6 +43,15 @@ pub struct Ask {
     pub length: Duration,
     /// Its purpose.
     pub role: SearchRole,
+}
+
+impl Ask {
+    /// Whether a load of a plan is this trial's. It is not where another version of the search wrote the plan.
+    #[must_use]
+    pub fn is_of(&self, find: SearchKey, load: &LoadPlan) -> bool {
+        let is_its_value = |value: f64| (value - self.value).abs() <= 1e-6 * self.value;
+        find.value(load).is_some_and(is_its_value) && load.duration == self.length
+    }
 }
 
 /// The answer of a trial.
@@ -82,8 +91,8 @@ pub struct Search {
     phase: Phase,
     /// Values that a trial kept, ascending; those at or above a failure are dropped.
     kept: Vec<f64>,
-    /// The lowest value that failed since the last refutation that did not hold.
-    failed: Option<f64>,
+    /// Values that failed, ascending; those at or below a refutation that did not hold are dropped.
+    failed: Vec<f64>,
     confirmed: Option<f64>,
     refuted: Option<f64>,
     untold: u32,
@@ -99,7 +108,7 @@ impl Search {
             plan: plan.clone(),
             phase: Phase::Bracket { value },
             kept: Vec::new(),
-            failed: None,
+            failed: Vec::new(),
             confirmed: None,
             refuted: None,
             untold: 0,
@@ -135,13 +144,17 @@ impl Search {
         self.kept.last().copied()
     }
 
+    fn lowest_failed(&self) -> Option<f64> {
+        self.failed.first().copied()
+    }
+
     /// How long the rest of the search takes, each trial with this warm-up, if its trials agree and the limit is in the
     /// middle of what is known, or, where no value has failed yet, at four times the highest that was kept (at the
     /// beginning, the first): half of the factor of sixteen that a search is told of.
     #[must_use]
     pub fn remaining(&self, warmup: Duration) -> Duration {
         let low = self.kept();
-        let limit = match (low, self.failed) {
+        let limit = match (low, self.lowest_failed()) {
             (Some(low), Some(high)) => (low * high).sqrt(),
             (None, Some(high)) => high / GUESS,
             (low, None) => low.unwrap_or(self.plan.from) * GUESS,
@@ -166,7 +179,7 @@ impl Search {
     /// The lowest value that fresh trials refuted, or without one the lowest that failed.
     #[must_use]
     pub fn refuted(&self) -> Option<f64> {
-        self.refuted.or(self.failed)
+        self.refuted.or_else(|| self.lowest_failed())
     }
 
     /// Takes the answer of the trial that [`Search::next`] asked for.
@@ -212,7 +225,7 @@ impl Search {
 
     fn bracket_kept(&mut self, value: f64) -> Phase {
         self.keep(value);
-        match self.failed {
+        match self.lowest_failed() {
             Some(_) => self.narrow(None),
             None if value >= self.plan.most => Phase::Confirm { value, kept: 0 },
             None => Phase::Bracket { value: self.at_most(value * BRACKET_STEP) },
@@ -231,7 +244,7 @@ impl Search {
 
     /// Between the highest value that was kept and the lowest that failed; of a rate, what came through at overload is the first guess.
     fn narrow(&mut self, through_per_s: Option<f64>) -> Phase {
-        let (Some(low), Some(high)) = (self.kept.last().copied(), self.failed) else {
+        let (Some(low), Some(high)) = (self.kept(), self.lowest_failed()) else {
             return match self.kept.last() {
                 Some(_) => Phase::Ended(SearchEnd::Untold),
                 None => self.below(),
@@ -257,14 +270,14 @@ impl Search {
 
     /// Nothing that was kept is left: half of the lowest failure.
     fn below(&self) -> Phase {
-        self.lower(self.failed.unwrap_or(self.plan.from) / BRACKET_STEP)
+        self.lower(self.lowest_failed().unwrap_or(self.plan.from) / BRACKET_STEP)
     }
 
     /// A lower value of the bracket, unless there is none.
     fn lower(&self, value: f64) -> Phase {
         let lower = self.rounded(value);
         let is_low = match self.is_count() {
-            true => self.failed.is_some_and(|failed| lower >= failed),
+            true => self.lowest_failed().is_some_and(|failed| lower >= failed),
             false => lower * BRACKET_LOW < self.plan.from,
         };
         match is_low {
@@ -294,8 +307,11 @@ impl Search {
         if kept < needed {
             return Phase::Refute { value, kept, failed };
         }
-        self.failed = None;
+        self.failed.retain(|failed| *failed > value);
         self.keep(value);
+        if !self.failed.is_empty() {
+            return self.again(Self::narrow_again);
+        }
         // The limit is near: doubling would look for it far away.
         let step = 1.0 + NEAR_WIDTHS * self.plan.width;
         let above = self.above(value, step);
@@ -333,14 +349,15 @@ impl Search {
 
     fn keep(&mut self, value: f64) {
         // A value that was kept above one that failed is not trusted.
-        if self.failed.is_none_or(|failed| value < failed) {
+        if self.lowest_failed().is_none_or(|failed| value < failed) {
             self.kept.push(value);
             self.kept.sort_by(f64::total_cmp);
         }
     }
 
     fn fail(&mut self, value: f64) {
-        self.failed = Some(self.failed.map_or(value, |failed| failed.min(value)));
+        self.failed.push(value);
+        self.failed.sort_by(f64::total_cmp);
         self.kept.retain(|kept| *kept < value);
         if self.confirmed.is_some_and(|confirmed| confirmed >= value) {
             self.confirmed = None;

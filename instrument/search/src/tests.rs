@@ -17,7 +17,7 @@ const PLAN: SearchPlan = SearchPlan {
 };
 
 /// Every trial of a search of a system of which `class` is the answer, and the search at its end.
-fn searched(plan: &SearchPlan, class: impl Fn(Ask) -> Seen) -> (Vec<Ask>, Search) {
+fn searched(plan: &SearchPlan, mut class: impl FnMut(Ask) -> Seen) -> (Vec<Ask>, Search) {
     let mut search = Search::new(plan);
     let mut asked = Vec::new();
     while let Some(ask) = search.next() {
@@ -106,6 +106,30 @@ fn contradictions() {
     }
     let confirmed = search.confirmed().unwrap();
     assert!((890.0..=1_000.0).contains(&confirmed), "{confirmed}: {search:?}");
+}
+
+/// Claim: where a refutation does not hold, what failed above it is not tried again by short trials that pass there: the
+/// result is looked for between the two.
+#[test]
+fn failures_are_remembered() {
+    let is_short = |ask: &Ask| ask.role == SearchRole::Bracket;
+    let mut has_slipped = false;
+    let (asked, search) = searched(&PLAN, |ask| {
+        let limit = if is_short(&ask) { 1_600.0 } else { 700.0 };
+        // Once a long trial fails below the limit.
+        let slips = !is_short(&ask) && !has_slipped && ask.value < 690.0;
+        has_slipped |= slips;
+        up_to(if slips { 0.0 } else { limit })(ask)
+    });
+    assert_eq!(search.end(), Some(SearchEnd::Found), "{search:?}");
+    let confirmed = search.confirmed().unwrap();
+    assert!((620.0..=700.0).contains(&confirmed), "{confirmed}: {asked:?}");
+    let refuted = asked.iter().position(|ask| ask.role == SearchRole::Refute).unwrap();
+    assert!(
+        asked[refuted..].iter().filter(|ask| ask.role == SearchRole::Refute).count() > 3,
+        "one did not hold: {asked:?}"
+    );
+    assert!(!asked[refuted..].iter().any(|ask| is_short(ask)), "{asked:?}");
 }
 
 /// Claim: rates are numbers that people can say.

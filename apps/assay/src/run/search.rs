@@ -38,7 +38,17 @@ pub fn trials(run: &Run<'_>, wanted: &SearchPlan) -> Result<(), String> {
     for position in 0.. {
         let Some(ask) = search.next() else { break };
         let (setting, index) = match plan.order.get(position) {
-            Some(of) => *of,
+            Some(of) if ask.is_of(wanted.find, &plan.settings[of.0].load) => *of,
+            Some(_) => {
+                return Err(format!(
+                    "trial {} in {} is not the one that this version of assay asks for ({} for {}): another version began the \
+                     search; start it anew, or go on with that version",
+                    position + 1,
+                    run.folder.path().display(),
+                    wanted.find.with_unit(ask.value),
+                    show_duration(ask.length)
+                ));
+            }
             None => {
                 let of = plan::add_search_trial(&mut plan, ask.value, ask.length);
                 run.folder.write_plan(&plan::redact_plan(&plan)).map_err(words)?;

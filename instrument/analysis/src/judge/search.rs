@@ -44,9 +44,15 @@ pub(crate) fn result(
     let mut search = Search::new(wanted);
     let mut trials = Vec::new();
     let mut last_bad: Option<(f64, &TrialResult)> = None;
+    let mut end = None;
     for (setting, index) in &plan.order[..answered] {
         let Some(ask) = search.next() else { break };
-        let key = &plan.settings[*setting].key;
+        let setting = &plan.settings[*setting];
+        if !ask.is_of(wanted.find, &setting.load) {
+            end = Some(SearchEnd::OtherTrials);
+            break;
+        }
+        let key = &setting.key;
         let of = settings.iter().find(|setting| setting.key == *key);
         let found = of.and_then(|it| it.trials.iter().find(|trial| trial.trial == *index));
         // The record ends here.
@@ -66,7 +72,7 @@ pub(crate) fn result(
     let asked = plan.thresholds.iter().filter(|it| it.level == Level::Fail);
     Some(SearchResult {
         asked: asked.map(|it| it.expr.clone()).collect(),
-        end: search.end(),
+        end: end.or_else(|| search.end()),
         find: wanted.find,
         confirmed: search.confirmed(),
         refuted: search.refuted(),

@@ -1,14 +1,27 @@
 //! The search for the highest rate, on queues whose theory is known.
 
+use std::path::Path;
 use std::time::Duration;
 
 use exact::{Client, Law, Script};
 use model::Seed;
 use model::plan::SettingPlan;
-use model::result::{SearchEnd, SearchLimit, SearchResult};
+use model::result::{SearchEnd, SearchLimit, SearchResult, Verdict};
 
 /// The search's result on a server that a seed makes for each trial; `load` and `search` are further lines of these tables.
 fn searched(load: &str, search: &str, seed: u64, server: impl Fn(Seed) -> Script) -> SearchResult {
+    let folder = tempfile::tempdir().unwrap();
+    ran(load, search, seed, server, folder.path()).result.search.unwrap()
+}
+
+/// The same, with its run folder under `folder`.
+fn ran(
+    load: &str,
+    search: &str,
+    seed: u64,
+    server: impl Fn(Seed) -> Script,
+    folder: &Path,
+) -> exact::Ran {
     let experiment = format!(
         "seed = {seed}
 [system]
@@ -24,12 +37,30 @@ find = 'load.rate'
 expr = 'p99 < 100ms'
 "
     );
-    let folder = tempfile::tempdir().unwrap();
     let script = |setting: &SettingPlan, trial: u32| {
         server(Seed(seed).split(&setting.key).split_index("server", u64::from(trial)))
     };
-    let ran = exact::run(&experiment, Client::default(), &script, folder.path()).unwrap();
-    ran.result.search.unwrap()
+    exact::run(&experiment, Client::default(), &script, folder).unwrap()
+}
+
+/// Claim: a run folder whose trials are not the ones that the search would ask for is not read as if they were: its result
+/// ends before the first of them, and nothing after it is confirmed.
+#[test]
+fn trials_of_another_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let of_200 = |_| Script::queue(1, Law::Constant(Duration::from_millis(5)));
+    let ran = ran("duration = '20s'", "", 1, of_200, folder.path());
+    let whole = ran.result.search.unwrap();
+    let mut plan = ran.folder.plan().unwrap();
+    let second = plan.order.remove(1);
+    plan.order.push(second);
+    ran.folder.write_plan(&plan).unwrap();
+    let none = |_: &str| -> &'static [model::check::Check] { &[] };
+    let (result, _) = analysis::analyse_with_picture(&ran.folder, &none, Vec::new()).unwrap();
+    let search = result.search.unwrap();
+    assert_eq!((whole.end, search.end), (Some(SearchEnd::Found), Some(SearchEnd::OtherTrials)));
+    assert_eq!((search.trials.len(), search.confirmed), (1, None), "{search:?}");
+    assert_eq!(result.verdict, Verdict::Undecided);
 }
 
 /// Claim: of a queue with exponential arrivals and service of 5 ms, which in theory keeps p99 under 100 ms up to

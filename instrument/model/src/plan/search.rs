@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::{Arrivals, LoadPlan, Schedule};
 use crate::quantity::duration_text;
 
 /// The key whose highest value is searched for.
@@ -42,6 +43,28 @@ impl SearchKey {
             Self::Rate => "rate",
             Self::Clients => "clients",
             Self::Connections => "connections",
+        }
+    }
+
+    /// Its value in a load; `None` where the load has no such key.
+    #[must_use]
+    pub fn value(self, load: &LoadPlan) -> Option<f64> {
+        match (self, &load.arrivals) {
+            (Self::Clients, Arrivals::Closed { clients, window: 0, steps, .. })
+                if steps.is_empty() =>
+            {
+                Some(f64::from(*clients))
+            }
+            (
+                Self::Rate | Self::Connections,
+                Arrivals::Open {
+                    schedule: Schedule::Constant { rate } | Schedule::Poisson { rate },
+                },
+            ) if !rate.is_max() && !rate.is_zero() => match self {
+                Self::Rate => Some(rate.as_per_second()),
+                _ => Some(f64::from(load.connections)),
+            },
+            _ => None,
         }
     }
 

@@ -117,6 +117,8 @@ pub enum SearchEnd {
     Untold,
     /// Trials contradicted each other too often.
     Unsteady,
+    /// The next trial of the run folder is not the one that this version asks for: another version wrote the folder.
+    OtherTrials,
 }
 
 /// The part that reached its limit first.
@@ -138,6 +140,10 @@ pub enum SearchLimit {
     /// Answers took too long, though as many were given as came.
     Latency,
 }
+
+/// The end of a sentence about a search that another version made.
+const OTHER_TRIALS: &str = "; the trials that follow are not the ones that this version of assay asks for: \
+                            the report that the folder was written with has its result";
 
 impl SearchResult {
     /// The result in one sentence.
@@ -162,6 +168,7 @@ impl SearchResult {
                     "no {one} is confirmed: several trials in a row could not tell whether {asked} is kept at {}{limit}",
                     show(self.last())
                 ),
+                Some(SearchEnd::OtherTrials) => format!("no {one} is confirmed{OTHER_TRIALS}"),
                 _ => format!(
                     "no {one} is confirmed that keeps {asked}: trials contradicted each other"
                 ),
@@ -190,6 +197,7 @@ impl SearchResult {
             (Some(SearchEnd::Unsteady | SearchEnd::Untold), _) => {
                 format!("{found}; trials above it contradicted each other or could not tell")
             }
+            (Some(SearchEnd::OtherTrials), _) => format!("{found}{OTHER_TRIALS}"),
             _ => format!("{found}; interrupted before a value above it was refuted"),
         }
     }
@@ -292,7 +300,11 @@ mod tests {
             of(rate, Some(SearchEnd::NotEven), None, Some(50.0)),
             "no rate keeps p99 < 100ms, down to 50/s: more comes than it serves"
         );
-        for end in [None, Some(SearchEnd::Untold), Some(SearchEnd::Unsteady)] {
+        for end in [SearchEnd::Untold, SearchEnd::Unsteady, SearchEnd::OtherTrials]
+            .map(Some)
+            .into_iter()
+            .chain([None])
+        {
             for find in SearchKey::ALL {
                 assert!(!of(find, end, None, Some(924.0)).contains("confirmed by"), "{end:?}");
             }
