@@ -126,7 +126,7 @@ fn a_description() {
     }
 }
 
-/// Claim: a target file is used where it lies, bodies beside it included, from wherever the experiment is.
+/// Claim: a target file and the bodies beside it are read in place, wherever the experiment is.
 #[test]
 fn a_target_file() {
     let _machine = beside_others();

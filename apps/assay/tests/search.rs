@@ -224,7 +224,7 @@ fn an_attached_server_rests() {
     assert!(rested && trials.len() > 2, "{}", document["search"]);
 }
 
-/// Claim: what a search cannot be over is refused with what to write, before anything is started.
+/// Claim: a search over a key that cannot be searched is refused before anything is started, with what to write instead.
 #[test]
 fn unfit_searches_are_refused() {
     let of = |text: &str| {

@@ -31,7 +31,7 @@ pub enum AgentsError {
         why: String,
     },
     /// NATS is not there (yet).
-    #[error("NATS at {server}: {why}; is a nats-server there?")]
+    #[error("NATS at {server}: {why}; is a nats-server running there?")]
     Away {
         /// The server, without credentials.
         server: String,

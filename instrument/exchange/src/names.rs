@@ -11,7 +11,7 @@ use model::{FinalStages, Row, STAGES_MAX, Stamp};
 const KINDS_MAX: usize = 16_384;
 /// The most error texts that are told apart; rows have 16 bits for them.
 const ERRORS_MAX: usize = 4096;
-/// The longest name; what is longer is cut.
+/// Longer names are truncated.
 const NAME_BYTES_MAX: usize = 1024;
 
 /// Names and facts of the rows of one trial.
@@ -23,7 +23,7 @@ pub struct Names {
     pub stages: Vec<String>,
     /// Which of them counts as committed, by stream.
     pub final_stages: FinalStages,
-    /// Due times of the measured window, where the input says it.
+    /// Due times of the measured window, where the input has them.
     pub window: Option<(Stamp, Stamp)>,
     pub(crate) kinds: Table,
     pub(crate) errors: Table,

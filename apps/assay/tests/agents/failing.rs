@@ -72,7 +72,9 @@ fn an_agent_waits_for_nats() {
     assert_eq!(audit(&said.json(), "complete").0, "ok");
     early.signal(Signal::TERM);
     let said = early.finish_within(LIMIT);
-    said.expect_code(0).expect_stderr("is a nats-server there?").expect_stderr("waits for runs");
+    said.expect_code(0)
+        .expect_stderr("is a nats-server running there?")
+        .expect_stderr("waits for runs");
 }
 
 /// The names in a folder, if it is there.

@@ -37,8 +37,8 @@ impl ByHand {
         Ok(Self { desk, worker })
     }
 
-    /// One batch: its records, which lie in `records`, are one write and one sync of each log. Adds to `done` what is durable,
-    /// also where something failed; nothing goes on after that.
+    /// One batch: the records in `records` are one write and one sync of each log. Adds the durable ones to `done`, also
+    /// where a later one failed; after a failure nothing more is written.
     ///
     /// # Errors
     /// The first failure.

@@ -103,8 +103,8 @@ pub(super) const NOT_AS_ASKED: &[Voided] = &[
     Voided::either(Family::NodeStages),
 ];
 
-/// The effect of lateness and weakness outside the system on its numbers: they only add to its times and to what was not
-/// done in time, and take from its commits. That it answered with an error, or took no connection, is its own.
+/// The effect of delays outside the system on its numbers: response times and timeouts can only be too high, commits only too
+/// low. Errors that it answered and connections that it refused are its own.
 pub(super) const SLOWED: &[Voided] = &[
     Voided::too_high(Family::Response),
     Voided::too_high(Family::Service),

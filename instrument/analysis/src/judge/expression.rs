@@ -105,7 +105,7 @@ fn comparison(text: &str, expr: &str) -> Result<Comparison, String> {
         if text.contains('=') {
             return Err(format!("`{text}`: write == to compare"));
         }
-        return Err(format!("`{text}` compares nothing; {example}"));
+        return Err(format!("`{text}` has no comparison; {example}"));
     };
     let (left, right) = (text[..at].trim(), text[at + sign.len()..].trim());
     if left.is_empty() || right.is_empty() {

@@ -436,7 +436,7 @@ mod tests {
             ("success == 99", "write a percentage"),
             ("comitted >= 98% of offered", "did you mean `committed`?"),
             ("committed >= 98% of oferred", "did you mean `offered`?"),
-            ("p99", "compares nothing"),
+            ("p99", "has no comparison"),
             ("p99 = 1s", "write == to compare"),
             ("p99 < ", "lacks one side"),
             ("1s < p99 < 2s", "compares twice"),

@@ -101,7 +101,7 @@ fn headers() -> Result<Vec<(String, String)>, String> {
     let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
     let pair = |pair: &str| match pair.split_once('=') {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        None => Err(format!("{VARIABLE} must hold NAME=VALUE, separated by commas")),
+        None => Err(format!("{VARIABLE}: expected NAME=VALUE pairs, separated by commas")),
     };
     pairs.map(pair).collect()
 }

@@ -35,7 +35,7 @@ impl Condition {
     /// Reads `{{total}} > 0`.
     ///
     /// # Errors
-    /// When it compares nothing, or names what is not known.
+    /// When it has no comparison, or has an unknown name.
     pub(crate) fn parse(text: &str, names: Names<'_>) -> Result<Self, Vec<String>> {
         let bytes = text.as_bytes();
         let mut depth = 0_usize;
@@ -62,7 +62,7 @@ impl Condition {
             }
         }
         Err(vec![format!(
-            "`{text}` compares nothing; write a condition such as \"{{{{total}}}} > 0\" or \"{{{{kind}}}} == premium\""
+            "`{text}` has no comparison; write a condition such as \"{{{{total}}}} > 0\" or \"{{{{kind}}}} == premium\""
         )])
     }
 
@@ -135,7 +135,7 @@ mod tests {
             assert_eq!(holds, expected, "{text} with {a}");
         }
         let wrong = Condition::parse("{{a}}", names).unwrap_err();
-        assert!(wrong[0].starts_with("`{{a}}` compares nothing; "), "{wrong:?}");
+        assert!(wrong[0].starts_with("`{{a}}` has no comparison; "), "{wrong:?}");
         assert_eq!(Condition::parse("{{b}} == {{c}}", names).unwrap_err().len(), 2);
     }
 }

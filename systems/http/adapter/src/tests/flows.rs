@@ -371,7 +371,7 @@ fn mistakes() {
             r#"{"step":[{"path":"/","back_to":"GET /"}]}"#,
             "a loop without an end: `times` is missing (add a line such as: times = 5)",
         ),
-        (r#"{"step":[{"path":"/"},{"path":"/","when":"{{x}}"}]}"#, "`{{x}}` compares nothing; "),
+        (r#"{"step":[{"path":"/"},{"path":"/","when":"{{x}}"}]}"#, "`{{x}}` has no comparison; "),
         (r#"{"step":[{"path":"/","when":"1 == 1"}]}"#, "the first step of a flow is always made; "),
         (
             r#"{"step":[{"path":"items"}]}"#,
