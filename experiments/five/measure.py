@@ -44,6 +44,15 @@ class NotRun(Exception):
     """A command gave no result document; says why."""
 
 
+def answers():
+    """Whether something serves the small file's place."""
+    try:
+        urllib.request.urlopen("http://127.0.0.1:8090/", timeout=1).read()
+        return True
+    except OSError:
+        return False
+
+
 def started(folder):
     """Starts nginx: 8090 a small file; 8091 and 8092 text that it compresses, on 8092 a tenth more of it."""
     words = ["debit", "credit", "transfer", "account", "ledger", "amount", "block", "receipt"]
@@ -63,15 +72,15 @@ def started(folder):
         f"http {{ access_log off; default_type text/html;\nclient_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;\n"
         f"fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n{listen}}}\n"
     )
+    if answers():
+        raise SystemExit("something answers on 127.0.0.1:8090 already: end it")
     server = subprocess.Popen(["nginx", "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL)
     for _ in range(100):
-        try:
-            urllib.request.urlopen("http://127.0.0.1:8090/", timeout=1).read()
+        if answers():
             return server
-        except OSError:
-            time.sleep(0.1)
+        time.sleep(0.1)
     server.terminate()
-    raise SystemExit("nginx did not answer on 127.0.0.1:8090: is the port taken?")
+    raise SystemExit("nginx did not answer on 127.0.0.1:8090")
 
 
 @contextlib.contextmanager

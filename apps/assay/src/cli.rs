@@ -6,8 +6,10 @@ mod watched;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use quick::{QuickArguments, SearchOver};
+use report::{FORMS, Form};
 pub use spread::{AgentArguments, NatsArguments, SpreadArguments};
 pub use watched::{TellArguments, WatchArguments};
 
@@ -159,9 +161,8 @@ const CONVERT_EXAMPLES: &str = "Examples:
   vegeta encode --to csv results.bin | assay convert - -o rows.parquet
   assay convert latency.hlog -o latency.hgrm --tag committed
 
-Formats: run (a folder), parquet, csv, ndjson, json, vegeta-csv and vegeta-ndjson (results), vegeta and
-vegeta-json (reports), hlog, hgrm; event-sampler (a folder of event_sampler_NAME.bin, which becomes a run
-in the folder OUT), events (what a service stamped, which becomes a run, too, or an event_sampler_NAME.bin). What a format cannot hold is said on standard error.
+Stages of services (event-sampler, events) become a run in the folder OUT. What a format cannot hold is said on
+standard error.
 
 Exit codes: 0 converted · 1 could not · 2 usage, or a conversion that cannot be";
 
@@ -175,11 +176,11 @@ pub struct ConvertArguments {
     #[arg(long, short, value_name = "OUT", default_value = "-")]
     pub output: PathBuf,
     /// Format of the input, where its name and first line do not say
-    #[arg(long, value_name = "FORMAT")]
-    pub from: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub from: Option<exchange::Format>,
     /// Format of the output, where its name does not say
-    #[arg(long, value_name = "FORMAT")]
-    pub to: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub to: Option<exchange::Format>,
     /// Which tag of an interval log, where the output has room for one
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
@@ -276,9 +277,9 @@ pub struct CompareArguments {
     pub by: String,
     #[command(flatten)]
     pub compared: ComparedArguments,
-    /// Form of the comparison: text, md, json, html or junit
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    /// Form of the comparison
+    #[arg(long, default_value = "text", value_parser = forms(|form| form.of_comparison.is_some()))]
+    pub format: &'static Form,
     /// File to write; `-` is standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
@@ -357,8 +358,8 @@ pub struct ReportArguments {
     #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Form of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, default_value = "text", value_parser = forms(|_| true))]
+    pub format: &'static Form,
     /// File to write, a folder for figures; `-` is standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
@@ -393,30 +394,18 @@ pub struct SealArguments {
     pub verify: Option<String>,
 }
 
-/// Forms of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Tables for a terminal
-    Text,
-    /// Markdown, short enough for a pull request
-    Md,
-    /// The result document
-    Json,
-    /// One page with every table and chart, for a browser
-    Html,
-    /// Figures, a file each, into the folder that -o names
-    Svg,
-    /// A row for each trial, raw numbers
-    Csv,
-    /// JUnit XML, for build servers
-    Junit,
-    /// Vegeta's text report, one block a trial
-    Vegeta,
-    /// Vegeta's text report as version 12.7 printed it
-    #[value(name = "vegeta-12.7")]
-    Vegeta127,
-    /// Vegeta's JSON report, one document a trial
-    VegetaJson,
+/// Takes the word of one of the forms that are chosen.
+fn forms(chosen: fn(&&'static Form) -> bool) -> impl TypedValueParser<Value = &'static Form> {
+    let value = |form: &'static Form| PossibleValue::new(form.name).help(form.about);
+    let of_word = |word: String| FORMS.iter().find(|form| form.name == word).expect("is one");
+    PossibleValuesParser::new(FORMS.iter().filter(chosen).map(value)).map(of_word)
+}
+
+/// Takes the word of a format.
+fn formats() -> impl TypedValueParser<Value = exchange::Format> {
+    let value = |it: exchange::Format| PossibleValue::new(it.word()).help(it.about());
+    let of_word = |word: String| exchange::Format::from_word(&word).expect("is one");
+    PossibleValuesParser::new(exchange::Format::all().map(value)).map(of_word)
 }
 
 /// Arguments of `assay list`.

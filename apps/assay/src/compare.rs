@@ -12,7 +12,7 @@ use model::quantity::parse_percent;
 use model::result::{Exit, RunResult};
 use record::RunFolder;
 
-use crate::cli::{ColorChoice, CompareArguments, Format, MarkArguments};
+use crate::cli::{ColorChoice, CompareArguments, MarkArguments};
 use crate::terminal::say;
 use crate::{conclude, terminal};
 
@@ -86,7 +86,9 @@ pub fn compare(arguments: &CompareArguments, colour: ColorChoice) -> Exit {
         .map_err(|message| (Exit::Usage, message))
         .and_then(|asked| made(arguments, asked).map_err(|message| (Exit::CouldNotRun, message)))
         .and_then(|compared| {
-            let written = write(&compared, arguments.format, &arguments.output, colour);
+            let form = arguments.format.of_comparison.expect("others are refused");
+            let text = form(&compared, terminal::stdout_style(colour, false));
+            let written = terminal::write(&arguments.output, &text);
             written.map_err(|message| (Exit::CouldNotRun, message))?;
             Ok(compared.exit())
         });
@@ -232,36 +234,6 @@ pub fn keep(run: &RunFolder, of: &Comparison) -> Result<PathBuf, String> {
         run.write_text(name, &text).map_err(|error| error.to_string())?;
     }
     Ok(run.path().join("comparison.html"))
-}
-
-/// Writes a comparison in a form.
-pub fn write(
-    of: &Comparison,
-    format: Format,
-    output: &Path,
-    colour: ColorChoice,
-) -> Result<(), String> {
-    let text = match format {
-        Format::Text => report::comparison_text(of, terminal::stdout_style(colour, false)),
-        Format::Md => report::comparison_markdown(of),
-        Format::Json => report::comparison_json(of),
-        Format::Html => report::comparison_page(of, &report::Assets::built()),
-        Format::Junit => report::comparison_junit(of),
-        other => {
-            return Err(format!(
-                "a comparison is no {other:?}: it is written as text, md, json, html or junit"
-            ));
-        }
-    };
-    write_text(output, &text)
-}
-
-/// Writes a text to a file, or to standard output.
-pub fn write_text(output: &Path, text: &str) -> Result<(), String> {
-    if output == Path::new("-") {
-        return terminal::print(text);
-    }
-    std::fs::write(output, text).map_err(|error| format!("writing {}: {error}", output.display()))
 }
 
 /// `assay mark`.

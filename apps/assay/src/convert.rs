@@ -55,8 +55,7 @@ pub fn convert(arguments: &ConvertArguments) -> Exit {
 }
 
 fn converted(arguments: &ConvertArguments) -> Result<Notes, Failure> {
-    let from = arguments.from.as_deref().map(format).transpose()?;
-    let to = arguments.to.as_deref().map(format).transpose()?;
+    let (from, to) = (arguments.from, arguments.to);
     if from == Some(Format::EventSampler) {
         if to.is_some_and(|to| to != Format::Run) {
             let why = from.expect("it is").check_conversion(to.expect("it is"));
@@ -98,15 +97,6 @@ fn converted(arguments: &ConvertArguments) -> Result<Notes, Failure> {
     };
     out.finish()?;
     Ok(notes)
-}
-
-fn format(word: &str) -> Result<Format, Failure> {
-    Format::from_word(word).ok_or_else(|| {
-        let known: Vec<&str> = Format::words().collect();
-        let help = model::options::did_you_mean(word, Format::words());
-        let help = help.unwrap_or_else(|| format!("formats are {}", known.join(", ")));
-        Failure::Usage(format!("`{}` is not a format; {help}", word.escape_debug()))
-    })
 }
 
 fn rows(input: Input, from: Format, to: Format, out: &mut Output) -> Result<Notes, Failure> {
@@ -154,20 +144,15 @@ fn distribution_text(
             )));
         }
     }
-    Ok(match to {
-        Format::Csv => exchange::percentiles_csv(&all),
-        Format::Ndjson => exchange::percentiles_ndjson(&all),
-        Format::Json => exchange::percentiles_json(&all),
-        _ => {
-            let one = if all.len() == 1 {
-                0
-            } else {
-                names.iter().position(|name| name == "committed").unwrap_or(all.len())
-            };
-            let one = all.get(one).ok_or_else(|| {
-                Failure::Usage(format!("a .hgrm holds one distribution and the log has several; give --tag with one of: {shown}"))
-            })?;
-            exchange::hgrm_text(one)
-        }
-    })
+    if let Some(text) = to.of_percentiles(&all) {
+        return Ok(text);
+    }
+    let one = match all.len() {
+        1 => Some(&all[0]),
+        _ => all.iter().find(|one| one.tag == "committed"),
+    };
+    let one = one.ok_or_else(|| {
+        Failure::Usage(format!("a .hgrm holds one distribution and the log has several; give --tag with one of: {shown}"))
+    })?;
+    Ok(exchange::hgrm_text(one))
 }

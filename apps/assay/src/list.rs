@@ -37,7 +37,7 @@ fn trend(arguments: &ListArguments, colour: ColorChoice) -> Result<(), String> {
     let asked = compare::Asked::of(arguments.margin.as_deref(), false)?;
     let found = compare::history(name, &arguments.runs, arguments.last, asked.margin)?;
     if let Some(output) = &arguments.output {
-        compare::write_text(output, &report::trend_page(&found, &report::Assets::built()))?;
+        terminal::write(output, &report::trend_page(&found, &report::Assets::built()))?;
     }
     match (arguments.json, arguments.output.as_deref()) {
         (_, Some(output)) if output == Path::new("-") => Ok(()),

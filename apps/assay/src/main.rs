@@ -11,7 +11,6 @@ mod conclude;
 mod convert;
 mod doctor;
 mod experiment;
-mod formats;
 mod init;
 mod interrupt;
 mod list;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use model::comparison::Comparison;
 use model::picture::RunPicture;
-use model::result::{Exit, RunResult};
+use model::result::{Exit, RunResult, TrialResult};
 use record::{Counted, RunFolder, Share};
+use report::{Form, OfRuns};
 
-use crate::cli::{ColorChoice, Format, ReportArguments, VERSION};
-use crate::formats::{self, ReadRun};
+use crate::cli::{ColorChoice, ReportArguments, VERSION};
 use crate::terminal::say;
 use crate::{check_secrets, compare, conclude, seal, terminal};
 
@@ -19,7 +19,7 @@ const ONE_RUN: &str = "expected one run, whose rows are shared; name it";
 /// Writes the report. It exits with 0 when it has written what was asked, or, where that is asked for, with the worst code of
 /// the runs'.
 pub fn report(arguments: &ReportArguments, colour: ColorChoice) -> Exit {
-    if let Some(message) = formats::usage(arguments) {
+    if let Some(message) = usage(arguments) {
         say!("assay report: {message}");
         return Exit::Usage;
     }
@@ -34,6 +34,26 @@ pub fn report(arguments: &ReportArguments, colour: ColorChoice) -> Exit {
             say!("assay report: {message}");
             Exit::CouldNotRun
         }
+    }
+}
+
+/// The mistake in the arguments, if there is one; told before a run is read.
+fn usage(arguments: &ReportArguments) -> Option<String> {
+    let Form { name, of_runs, .. } = arguments.format;
+    if arguments.output != Path::new("-") {
+        return None;
+    }
+    match of_runs {
+        _ if arguments.part.is_some() => {
+            Some("--part writes a file for --merge: name it, such as -o part-1".to_owned())
+        }
+        OfRuns::Figures => Some(format!(
+            "--format {name} writes a file for each figure: name a folder for them, such as -o figures"
+        )),
+        OfRuns::Page if std::io::stdout().is_terminal() => {
+            Some("a page is nothing to read in a terminal: add -o report.html".to_owned())
+        }
+        _ => None,
     }
 }
 
@@ -56,7 +76,7 @@ fn write(arguments: &ReportArguments, colour: ColorChoice) -> Result<Exit, Strin
     let seals = seals(&paths);
     let exit = write_form(&paths, arguments, colour)?;
     // Other forms are for other programs, whose standard error is to be empty where nothing is wrong.
-    if matches!(arguments.format, Format::Text) {
+    if matches!(arguments.format.of_runs, OfRuns::Terminal) {
         seals.iter().for_each(|line| say!("assay: {line}"));
     }
     Ok(exit)
@@ -90,35 +110,75 @@ fn write_form(
     arguments: &ReportArguments,
     colour: ColorChoice,
 ) -> Result<Exit, String> {
-    if let [baseline, candidate] = paths
-        && let Some(compared) = compared(baseline, candidate, arguments.format)?
+    let style = terminal::stdout_style(colour, arguments.verbose);
+    if let ([baseline, candidate], Some(form)) = (paths, arguments.format.of_comparison)
+        && let Some(compared) = compared(baseline, candidate)?
     {
-        compare::write(&compared, arguments.format, &arguments.output, colour)?;
+        terminal::write(&arguments.output, &form(&compared, style))?;
         return Ok(compared.exit());
     }
-    let read = |path: &Path| with_parts(path, &arguments.merge);
-    let all_at_once = match arguments.format {
-        Format::Html => return page(paths, &arguments.output, &read),
-        Format::Svg => Some((formats::figures(paths, &arguments.output, &read)?, String::new())),
-        Format::Csv => Some(formats::joined(paths, report::csv_of, &read)?),
-        Format::Junit => Some(formats::joined(paths, report::junit_of, &read)?),
-        _ => None,
-    };
-    if let Some((results, text)) = all_at_once {
-        if arguments.format != Format::Svg {
-            write_out(&arguments.output, &text)?;
-        }
-        return Ok(results.iter().fold(Exit::Ok, worse));
-    }
-    let mut text = String::new();
     let mut worst = Exit::Ok;
-    for path in paths {
-        let (result, _) = read(path)?;
-        text.push_str(&form(&result, arguments, colour));
-        worst = worse(worst, &result);
-    }
-    write_out(&arguments.output, &text)?;
+    let mut read = |path: &PathBuf| {
+        let run = with_parts(path, &arguments.merge)?;
+        worst = worst.or(Exit::of(run.0.exit_code));
+        Ok::<_, String>(run)
+    };
+    let text: String = match arguments.format.of_runs {
+        OfRuns::Terminal => {
+            let form = |path| Ok(report::terminal(&read(path)?.0, style));
+            paths.iter().map(form).collect::<Result<_, String>>()?
+        }
+        OfRuns::Each(form) => {
+            paths.iter().map(|path| Ok(form(&read(path)?.0))).collect::<Result<_, String>>()?
+        }
+        OfRuns::Trials(form) => {
+            let form = |path| Ok(by_trial(&read(path)?.0, form));
+            paths.iter().map(form).collect::<Result<_, String>>()?
+        }
+        OfRuns::All(form) => {
+            let runs = paths.iter().map(|path| Ok(read(path)?.0));
+            form(&runs.collect::<Result<Vec<_>, String>>()?)
+        }
+        OfRuns::Page => {
+            let runs = paths.iter().map(read).collect::<Result<Vec<_>, String>>()?;
+            let page = report::html(&runs, &report::Assets::built());
+            page.map_err(|error| error.to_string())?
+        }
+        OfRuns::Figures => {
+            for (index, path) in paths.iter().enumerate() {
+                let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+                let own = format!("{index}-{}", name.unwrap_or_default());
+                let is_only = paths.len() == 1;
+                let into = arguments.output.join(if is_only { "" } else { own.as_str() });
+                figures(&read(path)?, &into)?;
+            }
+            return Ok(worst);
+        }
+    };
+    terminal::write(&arguments.output, &text)?;
     Ok(worst)
+}
+
+/// A form of trials, each of several under its path.
+fn by_trial(result: &RunResult, form: fn(&TrialResult) -> String) -> String {
+    let trials: Vec<_> = result.settings.iter().flat_map(|setting| &setting.trials).collect();
+    let head = |trial: &TrialResult| match trials.len() {
+        1 => String::new(),
+        _ => format!("{}\n", trial.path),
+    };
+    trials.iter().map(|trial| head(trial) + &form(trial)).collect()
+}
+
+/// Writes a file for each figure into `folder`, which is made.
+fn figures((result, picture): &(RunResult, RunPicture), folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| format!("making the folder {}: {error}", folder.display()))?;
+    for figure in report::svg_figures(result, picture, report::Detail::Full) {
+        let file = folder.join(format!("{}.svg", figure.name));
+        terminal::write(&file, &figure.svg())?;
+        say!("{}  {}", file.display(), figure.title);
+    }
+    Ok(())
 }
 
 /// Says of each run whose files are not those that were sealed that it is so, before anything is made of them. Gives what is
@@ -136,16 +196,8 @@ fn seals(paths: &[PathBuf]) -> Vec<String> {
     others
 }
 
-/// The comparison of two runs; `None` where they differ in what matters, which is said, or the form is that of single
-/// runs.
-fn compared(
-    baseline: &Path,
-    candidate: &Path,
-    format: Format,
-) -> Result<Option<Comparison>, String> {
-    if !matches!(format, Format::Text | Format::Md | Format::Json | Format::Html | Format::Junit) {
-        return Ok(None);
-    }
+/// The comparison of two runs; `None` where they differ in what matters, which is said.
+fn compared(baseline: &Path, candidate: &Path) -> Result<Option<Comparison>, String> {
     let side = |path: &Path| compare::side(&path.display().to_string(), Path::new("runs"), None);
     let (baseline, candidate) = (side(baseline)?, side(candidate)?);
     let asked = compare::Asked::of(None, false)?;
@@ -155,59 +207,5 @@ fn compared(
             say!("assay report: not compared: {why} with assay compare");
             Ok(None)
         }
-    }
-}
-
-/// One page of all runs, an article each.
-fn page(paths: &[PathBuf], output: &Path, read: ReadRun<'_>) -> Result<Exit, String> {
-    if output == Path::new("-") && std::io::stdout().is_terminal() {
-        return Err("a page is nothing to read in a terminal: add -o report.html".to_owned());
-    }
-    let mut runs = Vec::with_capacity(paths.len());
-    let mut worst = Exit::Ok;
-    for path in paths {
-        let (result, picture) = read(path)?;
-        worst = worse(worst, &result);
-        runs.push((result, picture));
-    }
-    let page = report::html(&runs, &report::Assets::built()).map_err(|error| error.to_string())?;
-    write_out(output, &page)?;
-    Ok(worst)
-}
-
-fn write_out(output: &Path, text: &str) -> Result<(), String> {
-    if output == Path::new("-") {
-        return terminal::print(text);
-    }
-    std::fs::write(output, text).map_err(|error| format!("writing {}: {error}", output.display()))
-}
-
-/// The worse of an exit and that of a result.
-fn worse(worst: Exit, result: &RunResult) -> Exit {
-    worst.or(Exit::of(result.exit_code))
-}
-
-fn form(result: &RunResult, arguments: &ReportArguments, colour: ColorChoice) -> String {
-    let each = |form: fn(&model::result::TrialResult) -> String| {
-        let mut text = String::new();
-        let many = result.settings.iter().map(|s| s.trials.len()).sum::<usize>() > 1;
-        for trial in result.settings.iter().flat_map(|setting| &setting.trials) {
-            if many {
-                text.push_str(&format!("{}\n", trial.path));
-            }
-            text.push_str(&form(trial));
-        }
-        text
-    };
-    match arguments.format {
-        Format::Text => report::terminal(result, terminal::stdout_style(colour, arguments.verbose)),
-        Format::Md => report::markdown(result),
-        Format::Json => report::json(result),
-        Format::Html | Format::Svg | Format::Csv | Format::Junit => {
-            unreachable!("made of all runs at once, above")
-        }
-        Format::Vegeta => each(report::vegeta),
-        Format::Vegeta127 => each(report::vegeta_12_7),
-        Format::VegetaJson => each(report::vegeta_json),
     }
 }

@@ -1,6 +1,7 @@
 //! The terminal's abilities: colour, width, whether it is one.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use model::{secret, visible_lines};
 
@@ -57,6 +58,14 @@ pub(crate) use say;
 /// See [`say`]. Whatever it quotes, it drives no terminal.
 pub fn say_line(line: &str) {
     eprintln!("{}", visible_lines(&secret::scrub(line)));
+}
+
+/// Writes to a file, or with `-` to standard output.
+pub fn write(output: &Path, text: &str) -> Result<(), String> {
+    if output == Path::new("-") {
+        return print(text);
+    }
+    std::fs::write(output, text).map_err(|error| format!("writing {}: {error}", output.display()))
 }
 
 /// Writes to standard output, without the secrets that are known; a closed pipe is quiet, because the reader has had enough.

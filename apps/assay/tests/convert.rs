@@ -139,7 +139,7 @@ fn refusals() {
         (&["v.csv", "-o", "out"], 2, "give --to with one of"),
         (&["v.csv", "-o", "out.json"], 2, "say which"),
         (&["v.csv", "--to", "run"], 2, "cannot become run"),
-        (&["v.csv", "--to", "cvs"], 2, "`cvs` is not a format; did you mean `csv`?"),
+        (&["v.csv", "--to", "cvs"], 2, "invalid value 'cvs' for '--to <FORMAT>'"),
         (&["results.bin", "--to", "csv"], 2, "vegeta encode --to csv"),
         (&["-", "--from", "parquet", "--to", "csv"], 2, "a pipe does not have"),
         (&["v.csv", "--tag", "a", "--to", "csv"], 2, "only an interval log has tags"),

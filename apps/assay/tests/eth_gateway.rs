@@ -85,6 +85,19 @@ fn the_limiter_of_the_study() {
     assert!(limited("dapp") <= 2, "{}", limited("dapp"));
 }
 
+/// Claim: a gateway that a fault kills is found again by its clients when it is back.
+#[test]
+fn a_gateway_that_is_killed() {
+    if !is_there() {
+        return;
+    }
+    let _beside = beside_others();
+    let fault = "--set=fault=[{ at = \"1s\", for = \"1s\", restart = \"gateway\" }]";
+    let document = run("study", &[fault, "--set=load.duration=6s"]);
+    let fault = &document["settings"][0]["trials"][0]["faults"][0];
+    assert!(fault["back_after_ns"].is_number(), "{fault}");
+}
+
 /// Claim: every request that is drawn from the chain of a real node is answered, the calls and searches of its token
 /// included.
 #[test]

@@ -12,26 +12,20 @@
 //! ```
 
 mod cells;
-mod csv;
 mod delimited;
 mod error;
 mod event_sampler;
 mod format;
 mod fuzz;
-mod hgrm;
 mod histogram_v2;
-mod hlog;
 mod lines;
 mod names;
-mod ndjson;
 mod outcome_of_status;
 mod percentiles;
 mod rows_in;
 mod rows_out;
 mod staged;
 mod tally;
-mod vegeta_csv;
-mod vegeta_ndjson;
 mod vegeta_report;
 mod vegeta_result;
 
@@ -40,14 +34,10 @@ pub use event_sampler::{
     SAMPLER_EVENTS, SAMPLER_RECORD_BYTES, SamplerNotes, SamplerRecord, fuzz_event_sampler,
     read_event_sampler, write_event_sampler,
 };
-pub use format::{Format, Holds};
+pub use format::{Format, Holds, read_hgrm, read_hlog};
 pub use fuzz::fuzz_results;
-pub use hgrm::read_hgrm;
-pub use hlog::read_hlog;
 pub use names::Names;
-pub use percentiles::{
-    Percentile, Percentiles, hgrm_text, percentiles_csv, percentiles_json, percentiles_ndjson,
-};
+pub use percentiles::{Percentile, Percentiles, hgrm_text};
 pub use rows_in::{Notes, RowsInput};
 pub use rows_out::write_rows;
 pub use staged::stage_rows;

@@ -6,13 +6,9 @@ use std::path::Path;
 use model::{Row, STAGES_MAX};
 use record::{RunFolder, TransactionsFile, TrialFolder};
 
-use crate::delimited::Records;
 use crate::error::ExchangeError;
-use crate::format::Format;
-use crate::lines::Lines;
+use crate::format::{Format, TextForm};
 use crate::names::Names;
-use crate::vegeta_result::VegetaRecord;
-use crate::{csv, ndjson, vegeta_csv, vegeta_ndjson};
 
 /// Rows that are passed at a time: some 400 kB.
 const BATCH_ROWS: usize = 4096;
@@ -97,8 +93,9 @@ impl<'a> RowsInput<'a> {
         name: &str,
         input: Box<dyn BufRead + '_>,
     ) -> Result<Option<i64>, ExchangeError> {
+        let TextForm::Results { read, .. } = format.declared().text else { return Ok(None) };
         let mut earliest = None;
-        vegeta(format, name, input, |_, result| {
+        read(name, input, &mut |_, result| {
             earliest =
                 Some(earliest.map_or(result.sent_unix_ns, |ns: i64| ns.min(result.sent_unix_ns)));
             Ok(())
@@ -226,13 +223,12 @@ fn of_text(
         batch.clear();
         taken
     };
-    match format {
-        Format::Csv => csv::read(Records::new(name, input), &mut names, &mut push)?,
-        Format::Ndjson => ndjson::read(Lines::new(name, input), &mut names, &mut push)?,
-        _ => {
+    match format.declared().text {
+        TextForm::Rows { read, .. } => read(name, input, &mut names, &mut push)?,
+        TextForm::Results { read, .. } => {
             names.set_stages(vec!["committed".to_owned()]);
             let (mut is_first, mut cut_bytes) = (true, 0_u64);
-            vegeta(format, name, input, |line, result| {
+            read(name, input, &mut |line, result| {
                 if is_first {
                     let within = result.sent_unix_ns.rem_euclid(1_000_000_000);
                     let second = result.sent_unix_ns.saturating_sub(within);
@@ -258,25 +254,15 @@ fn of_text(
                 ));
             }
         }
+        TextForm::Percentiles { .. } | TextForm::Elsewhere => {
+            return Err(ExchangeError::Refused(format!("{} is no text of rows", format.word())));
+        }
     }
     notes.lines.extend(names.losses());
     if !batch.is_empty() {
         take(&names, &batch)?;
     }
     Ok((names, notes))
-}
-
-fn vegeta(
-    format: Format,
-    name: &str,
-    input: Box<dyn BufRead + '_>,
-    results: impl FnMut(u64, VegetaRecord<'_>) -> Result<(), ExchangeError>,
-) -> Result<(), ExchangeError> {
-    match format {
-        Format::VegetaCsv => vegeta_csv::read(Records::new(name, input), results),
-        Format::VegetaNdjson => vegeta_ndjson::read(Lines::new(name, input), results),
-        _ => Ok(()),
-    }
 }
 
 fn numbered(count: usize) -> Vec<String> {

@@ -4,13 +4,11 @@ use std::io::Write;
 
 use model::Row;
 
-use crate::cells::{Column, columns};
 use crate::error::ExchangeError;
-use crate::format::Format;
+use crate::format::{Begin, Columns, Format, PutResult, PutRow, TextForm};
 use crate::names::Names;
 use crate::rows_in::{Notes, RowsInput};
 use crate::vegeta_result::{VegetaRecord, is_bare_success};
-use crate::{csv, ndjson, vegeta_csv, vegeta_ndjson};
 
 /// Writes rows in one of the formats that stream: csv, ndjson, vegeta-csv, vegeta-ndjson.
 ///
@@ -21,16 +19,12 @@ pub fn write_rows(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Notes, ExchangeError> {
-    let mut writer = match format {
-        Format::Csv | Format::Ndjson => Writer::Ours { format, columns: None },
-        Format::VegetaCsv | Format::VegetaNdjson => {
-            Writer::Vegeta { format, never_sent: 0, bare: 0, waited: 0 }
-        }
-        other => {
-            return Err(ExchangeError::Refused(format!(
-                "rows do not stream into {}",
-                other.word()
-            )));
+    let mut writer = match format.declared().text {
+        TextForm::Rows { begin, put, .. } => Writer::Rows { begin, put, columns: None },
+        TextForm::Results { put, .. } => Writer::Results { put, never_sent: 0, bare: 0, waited: 0 },
+        TextForm::Percentiles { .. } | TextForm::Elsewhere => {
+            let why = format!("rows do not stream into {}", format.word());
+            return Err(ExchangeError::Refused(why));
         }
     };
     let mut text = Vec::new();
@@ -49,23 +43,18 @@ pub fn write_rows(
 }
 
 enum Writer {
-    Ours { format: Format, columns: Option<Vec<(String, Column)>> },
-    Vegeta { format: Format, never_sent: u64, bare: u64, waited: u64 },
+    Rows { begin: Begin, put: PutRow, columns: Option<Columns> },
+    Results { put: PutResult, never_sent: u64, bare: u64, waited: u64 },
 }
 
 impl Writer {
     fn rows(&mut self, out: &mut Vec<u8>, names: &Names, rows: &[Row]) {
         match self {
-            Self::Ours { format, columns: known } => {
-                let columns = known.get_or_insert_with(|| begin(*format, out, names));
-                for row in rows {
-                    match format {
-                        Format::Csv => csv::put_row(out, columns, row, names),
-                        _ => ndjson::put_row(out, columns, row, names),
-                    }
-                }
+            Self::Rows { begin, put, columns: known } => {
+                let columns = known.get_or_insert_with(|| begin(out, names));
+                rows.iter().for_each(|row| put(out, columns, row, names));
             }
-            Self::Vegeta { format, never_sent, bare, waited } => {
+            Self::Results { put, never_sent, bare, waited } => {
                 for row in rows {
                     let Some(result) = VegetaRecord::of(row, names) else {
                         *never_sent += 1;
@@ -73,10 +62,7 @@ impl Writer {
                     };
                     *bare += u64::from(is_bare_success(row));
                     *waited += u64::from(row.sent > row.due);
-                    match format {
-                        Format::VegetaCsv => vegeta_csv::put(out, &result),
-                        _ => vegeta_ndjson::put(out, &result),
-                    }
+                    put(out, &result);
                 }
             }
         }
@@ -85,9 +71,9 @@ impl Writer {
     fn finish(self, out: &mut Vec<u8>, names: &Names, notes: &mut Notes) {
         match self {
             // A file without rows still has its header.
-            Self::Ours { format, columns: None } => drop(begin(format, out, names)),
-            Self::Ours { .. } => {}
-            Self::Vegeta { never_sent, bare, waited, .. } => {
+            Self::Rows { begin, columns: None, .. } => drop(begin(out, names)),
+            Self::Rows { .. } => {}
+            Self::Results { never_sent, bare, waited, .. } => {
                 if waited > 0 {
                     notes.lines.push(format!(
                         "vegeta records no due time: latencies count from the sending, so the waiting before it, of {waited} \
@@ -107,11 +93,4 @@ impl Writer {
             }
         }
     }
-}
-
-fn begin(format: Format, out: &mut Vec<u8>, names: &Names) -> Vec<(String, Column)> {
-    if format == Format::Csv {
-        return csv::put_header(out, names);
-    }
-    ndjson::keys(columns(&names.stages))
 }

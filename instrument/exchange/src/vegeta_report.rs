@@ -6,7 +6,7 @@ use model::result::VegetaResult;
 use serde::Deserialize;
 
 use crate::error::ExchangeError;
-use crate::ndjson::short;
+use crate::format::short;
 
 #[derive(Deserialize)]
 struct Document {

@@ -91,7 +91,7 @@ pub struct Search {
     phase: Phase,
     /// Values that a trial kept, ascending; those at or above a failure are dropped.
     kept: Vec<f64>,
-    /// Values that failed, ascending; those at or below a refutation that did not hold are dropped.
+    /// Values that failed, ascending; those below a refutation that did not hold, or near above it, are dropped.
     failed: Vec<f64>,
     confirmed: Option<f64>,
     refuted: Option<f64>,
@@ -307,7 +307,9 @@ impl Search {
         if kept < needed {
             return Phase::Refute { value, kept, failed };
         }
-        self.failed.retain(|failed| *failed > value);
+        // Failures so near above it are doubted, too: otherwise one by accident would hold the search for rounds.
+        let near = value * (1.0 + self.plan.width);
+        self.failed.retain(|failed| *failed > near);
         self.keep(value);
         if !self.failed.is_empty() {
             return self.again(Self::narrow_again);

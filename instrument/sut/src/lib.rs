@@ -513,10 +513,11 @@ pub trait Ledger {
     /// When it cannot be read on, or its own audit refuses what follows ([`SutError::Refused`]).
     fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError>;
 
-    /// Whether the order of its entries is that in which they were recorded. A store of keys has none; then nothing
-    /// is concluded from it.
-    fn is_ordered(&self) -> bool {
-        true
+    /// The stage from which on an acknowledgement fixes the order: what is sent after it stands after it. `None` where
+    /// entries have no order, such as the keys of a store. Nothing is concluded from the order where transactions were
+    /// acknowledged earlier.
+    fn ordered_from(&self) -> Option<usize> {
+        Some(0)
     }
 
     /// By which way it is read, in words.

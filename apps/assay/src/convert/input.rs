@@ -81,11 +81,9 @@ impl Input {
 
     pub(super) fn distributions(self, from: Format) -> Result<Vec<Percentiles>, Failure> {
         let name = self.name.clone();
-        match from {
-            Format::Hlog => Ok(exchange::read_hlog(&name, self.bytes()?)?),
-            Format::Hgrm => Ok(vec![exchange::read_hgrm(&name, self.bytes()?)?]),
-            _ => Err(Failure::Usage("a JSON document of percentiles is written and not read; start from the .hlog or .hgrm".to_owned())),
-        }
+        from.read_percentiles(&name, self.bytes()?)?.ok_or_else(|| {
+            Failure::Usage("a JSON document of percentiles is written and not read; start from the .hlog or .hgrm".to_owned())
+        })
     }
 
     pub(super) fn report(self, from: Format) -> Result<VegetaResult, Failure> {

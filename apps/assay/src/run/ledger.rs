@@ -10,7 +10,7 @@ use model::facts::{
     SecondReading,
 };
 use model::quantity::{show_count, show_duration};
-use model::{Outcome, Row, TxId};
+use model::{FinalStages, Outcome, Row, TxId};
 use record::TrialFolder;
 use sut::{Deployment, SutError};
 
@@ -59,6 +59,11 @@ impl Acknowledged {
         self.count -= 1;
         true
     }
+}
+
+/// Whether nothing can be concluded from the order of a ledger that fixes it from a stage on.
+fn is_unordered(ordered_from: Option<usize>, ends: FinalStages) -> bool {
+    ordered_from.is_none_or(|stage| ends.load.min(ends.probe) < stage)
 }
 
 /// Page, word in it, bit in that.
@@ -140,7 +145,8 @@ impl Reading<'_> {
             return Ok(());
         };
         facts.detail = ledger.way();
-        facts.is_unordered = !ledger.is_ordered();
+        let ends = self.trial.setting.final_stages(&self.trial.system.stages());
+        facts.is_unordered = is_unordered(ledger.ordered_from(), ends);
         let mut writer = self.folder.ledger_writer().map_err(own)?;
         let mut content = Vec::new();
         while let Some(entry) = ledger.next(&mut content).map_err(Failure::Of)? {
@@ -197,6 +203,15 @@ fn reads_content(trial: &Trial<'_>, facts: &DeclaredFacts) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: a ledger's order is judged by acknowledgements of the stage that fixes it, or a later one.
+    #[test]
+    fn order_is_of_a_stage() {
+        let both = |load, probe| FinalStages { load, probe };
+        assert!(!is_unordered(Some(0), both(0, 0)) && !is_unordered(Some(1), both(1, 2)));
+        assert!(is_unordered(Some(1), both(0, 0)) && is_unordered(Some(1), both(0, 1)));
+        assert!(is_unordered(None, both(1, 1)));
+    }
 
     /// Claim: each acknowledged transaction is owed once, wherever its number lies, until an entry shows it; what the
     /// ledger does not record and what was not acknowledged is not owed.

@@ -13,6 +13,7 @@ use model::facts::LedgerEntry;
 use sut::{Ledger, SutError};
 
 use crate::rpc::{Rpc, Written};
+use crate::session::COMMITTED;
 use crate::settle::{Settled, Use, settle};
 use crate::transaction::Claim;
 
@@ -117,6 +118,11 @@ impl Ledger for Chain {
             self.read_block()?;
         }
         Ok(self.entries.pop_front())
+    }
+
+    /// A mempool promises no order: another node may propose what came later first.
+    fn ordered_from(&self) -> Option<usize> {
+        Some(usize::from(COMMITTED))
     }
 
     fn way(&self) -> String {

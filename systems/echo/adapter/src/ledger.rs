@@ -118,8 +118,8 @@ impl Ledger for Ledgers {
     }
 
     /// Entries of two nodes have no order.
-    fn is_ordered(&self) -> bool {
-        self.readers.len() < 2
+    fn ordered_from(&self) -> Option<usize> {
+        (self.readers.len() < 2).then_some(0)
     }
 
     fn way(&self) -> String {

@@ -284,7 +284,7 @@ fn two_nodes() {
          stored everything"
     );
     let ledger = trial.system.ledger(&trial.deployment).unwrap().unwrap();
-    assert!(!ledger.is_ordered());
+    assert_eq!(ledger.ordered_from(), None);
 }
 
 /// Claim: over HTTP the same node answers, and has no ledger to read.

@@ -6,6 +6,7 @@ use ethereum_adapter::Rpc;
 use model::Seed;
 use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
 use sut::{Deployment, Endpoint, Kind, Link, Role, SutError, System, Testbed, Workload};
+use testbed::free_port;
 
 use crate::metrics;
 use crate::options::Gateway;
@@ -26,7 +27,9 @@ impl Gateway {
 
     /// Starts the gateway before a node.
     fn start(&self, node: &str, bed: &mut Testbed) -> Result<SocketAddr, SutError> {
-        let ours = ["--listen", "127.0.0.1:0", "--upstream", node];
+        // A life that a fault starts is found where the first was.
+        let listen = format!("127.0.0.1:{}", free_port()?);
+        let ours = ["--listen", &listen, "--upstream", node];
         let mut words: Vec<String> = ours.map(str::to_owned).to_vec();
         words.extend(self.is_plain.then(|| "--plain".to_owned()));
         words.extend(self.arguments.iter().cloned());

@@ -8,6 +8,7 @@ use clock::Clock;
 use ethereum_adapter::{NodeKind, NodeWish, Rpc};
 use serde_json::json;
 use sut::{SutError, Testbed};
+use testbed::free_port;
 
 use crate::seeding;
 
@@ -39,7 +40,8 @@ pub(crate) fn start(
     match upstream {
         Upstream::At(url) => Ok(url.clone()),
         Upstream::Played(words) => {
-            let mut all = vec!["mock".to_owned(), "--listen".to_owned(), "127.0.0.1:0".to_owned()];
+            let listen = format!("127.0.0.1:{}", free_port()?);
+            let mut all = vec!["mock".to_owned(), "--listen".to_owned(), listen];
             all.extend(words.iter().cloned());
             bed.spawn_program("node", PROGRAM, all)?;
             ready(bed, "node").map(url)

@@ -14,6 +14,7 @@ use sut::{Ledger, SutError};
 use crate::hex::{self, Hash};
 use crate::known::Known;
 use crate::rpc::Rpc;
+use crate::session::COMMITTED;
 use crate::settle::{self, Pool, Waiting};
 
 /// Blocks that are asked for in one request.
@@ -211,6 +212,11 @@ impl Ledger for Chain {
         content.extend_from_slice(waits.as_bytes());
         content.extend_from_slice(hex::text(&hash).as_bytes());
         Ok(Some(entry))
+    }
+
+    /// A mempool promises no order: another node may propose what came later first.
+    fn ordered_from(&self) -> Option<usize> {
+        Some(usize::from(COMMITTED))
     }
 
     fn way(&self) -> String {

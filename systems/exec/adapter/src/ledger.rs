@@ -89,8 +89,8 @@ impl Ledger for Entries {
         Ok(Some(LedgerEntry { is_refused: entry.refused, block: entry.block, ..read }))
     }
 
-    fn is_ordered(&self) -> bool {
-        self.way.is_ordered
+    fn ordered_from(&self) -> Option<usize> {
+        self.way.is_ordered.then_some(0)
     }
 
     fn way(&self) -> String {

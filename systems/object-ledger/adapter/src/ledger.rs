@@ -111,8 +111,8 @@ impl Ledger for Audited {
         Ok(Some(LedgerEntry { block: entry.block, ..ours }))
     }
 
-    fn is_ordered(&self) -> bool {
-        self.is_ordered && self.inner.is_ordered()
+    fn ordered_from(&self) -> Option<usize> {
+        self.inner.ordered_from().filter(|_| self.is_ordered)
     }
 
     fn way(&self) -> String {

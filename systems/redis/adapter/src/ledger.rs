@@ -79,8 +79,8 @@ impl Ledger for Keys {
         Ok(Some(entry))
     }
 
-    fn is_ordered(&self) -> bool {
-        false
+    fn ordered_from(&self) -> Option<usize> {
+        None
     }
 
     fn way(&self) -> String {

@@ -3,12 +3,27 @@
 
 use std::io::BufRead;
 
+use super::{Declared, Holds, PLAIN, TextForm};
 use crate::error::ExchangeError;
 use crate::lines::{Lines, wrong};
 use crate::percentiles::{Percentile, Percentiles};
 
 /// The most lines of percentiles; a histogram of 64 bits has some 320.
 const LINES_MAX: usize = 100_000;
+
+pub(super) const FORMAT: Declared = Declared {
+    word: "hgrm",
+    holds: Holds::Distribution,
+    made_of: &[Holds::Rows, Holds::Distribution],
+    endings: &["hgrm"],
+    is_known_by_name: true,
+    // A comment that is none of a log's, which stands before this one in the list.
+    begins: |line| {
+        line.starts_with('#') || (line.starts_with("Value") && line.contains("Percentile"))
+    },
+    text: TextForm::Percentiles { read: |name, input| Ok(vec![read_hgrm(name, input)?]) },
+    ..PLAIN
+};
 
 /// Reads a percentile output.
 ///

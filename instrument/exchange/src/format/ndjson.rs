@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io::BufRead;
 
 use model::Row;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 
-use crate::cells::{Cell, Column, Reading, cell, layout, put_number};
+use super::{Declared, Holds, PLAIN, Push, TextForm, is_object_with, percentiles_ndjson};
+use crate::cells::{Cell, Column, Reading, cell, columns, layout, put_number};
 use crate::error::ExchangeError;
 use crate::lines::{Lines, wrong};
 use crate::names::Names;
@@ -14,17 +16,27 @@ use crate::names::Names;
 /// The most keys of the first line; ours has at most twenty.
 const KEYS_MAX: usize = 64;
 
-/// Reads rows.
-pub(crate) fn read(
-    mut lines: Lines<'_>,
+pub(super) const FORMAT: Declared = Declared {
+    word: "ndjson",
+    made_of: &[Holds::Rows, Holds::Distribution],
+    endings: &["ndjson", "jsonl"],
+    begins: |line| is_object_with(line, &["due_ns"]),
+    text: TextForm::Rows { read, begin: |_, names| keys(columns(&names.stages)), put: put_row },
+    of_percentiles: Some(percentiles_ndjson),
+    ..PLAIN
+};
+
+fn read(
+    name: &str,
+    input: Box<dyn BufRead + '_>,
     names: &mut Names,
-    rows: &mut dyn FnMut(&Names, Row) -> Result<(), ExchangeError>,
+    rows: Push<'_>,
 ) -> Result<(), ExchangeError> {
-    let name = lines.name.clone();
+    let mut lines = Lines::new(name, input);
     let mut layout_known = Vec::new();
     let mut index = 0;
     while let Some((line, text)) = lines.next()? {
-        let at = |why: String| wrong(&name, line, why);
+        let at = |why: String| wrong(name, line, why);
         if index == 0 {
             let mut keys = Vec::new();
             object(text, |key, _| {
@@ -174,7 +186,7 @@ impl<'de> Visitor<'de> for Value {
 }
 
 /// Columns, each with its name as it stands before a value: `"tx":`.
-pub(crate) fn keys(columns: Vec<(String, Column)>) -> Vec<(String, Column)> {
+fn keys(columns: Vec<(String, Column)>) -> Vec<(String, Column)> {
     let key = |name: &str| {
         let mut key = Vec::new();
         put_text(&mut key, name);
@@ -185,7 +197,7 @@ pub(crate) fn keys(columns: Vec<(String, Column)>) -> Vec<(String, Column)> {
 }
 
 /// Appends a row; `columns` are [`keys`].
-pub(crate) fn put_row(out: &mut Vec<u8>, columns: &[(String, Column)], row: &Row, names: &Names) {
+fn put_row(out: &mut Vec<u8>, columns: &[(String, Column)], row: &Row, names: &Names) {
     for (index, (name, column)) in columns.iter().enumerate() {
         out.push(if index == 0 { b'{' } else { b',' });
         out.extend_from_slice(name.as_bytes());
@@ -199,6 +211,6 @@ pub(crate) fn put_row(out: &mut Vec<u8>, columns: &[(String, Column)], row: &Row
 }
 
 /// Appends a JSON text.
-pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("memory takes every text");
 }

@@ -6,7 +6,7 @@
 use model::result::RunResult;
 
 /// The JSON Schema (draft 2020-12) of what [`json`] prints.
-pub const RESULT_SCHEMA: &str = include_str!("../schema/result.schema.json");
+pub const RESULT_SCHEMA: &str = include_str!("../../schema/result.schema.json");
 
 /// The run as one document, indented, with a line end.
 #[must_use]

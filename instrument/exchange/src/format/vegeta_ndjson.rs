@@ -1,16 +1,25 @@
 //! vegeta's results as `vegeta encode --to json` writes them: one object a line.
 
 use std::borrow::Cow;
-use std::io::Write as _;
+use std::io::{BufRead, Write as _};
 
 use serde::Deserialize;
 
+use super::ndjson::{put_text, short};
+use super::vegeta_csv::ATTACK;
+use super::{Declared, Holds, PLAIN, Results, TextForm, is_object_with};
 use crate::error::ExchangeError;
 use crate::lines::{Lines, wrong};
-use crate::ndjson::{put_text, short};
-use crate::vegeta_csv::ATTACK;
 use crate::vegeta_result::VegetaRecord;
 use clock::WallTime;
+
+pub(super) const FORMAT: Declared = Declared {
+    word: "vegeta-ndjson",
+    made_of: &[Holds::Rows],
+    begins: |line| is_object_with(line, &["timestamp", "latency"]),
+    text: TextForm::Results { read, put },
+    ..PLAIN
+};
 
 /// The keys that a row keeps; attack, body and headers are read over.
 #[derive(Deserialize)]
@@ -33,19 +42,19 @@ struct Line<'a> {
     url: Cow<'a, str>,
 }
 
-/// Reads results.
-pub(crate) fn read(
-    mut lines: Lines<'_>,
-    mut results: impl FnMut(u64, VegetaRecord<'_>) -> Result<(), ExchangeError>,
+fn read(
+    name: &str,
+    input: Box<dyn BufRead + '_>,
+    results: Results<'_>,
 ) -> Result<(), ExchangeError> {
-    let name = lines.name.clone();
+    let mut lines = Lines::new(name, input);
     while let Some((number, text)) = lines.next()? {
         let line: Line<'_> = serde_json::from_slice(text).map_err(|error| {
-            wrong(&name, number, format!("the line is not a result of vegeta: {}", short(&error)))
+            wrong(name, number, format!("the line is not a result of vegeta: {}", short(&error)))
         })?;
         let sent = WallTime::parse_rfc3339(&line.timestamp).ok_or_else(|| {
             let shown = crate::cells::shown(&line.timestamp);
-            wrong(&name, number, format!("`{shown}` is not a time such as 2020-07-27T13:05:09.5Z"))
+            wrong(name, number, format!("`{shown}` is not a time such as 2020-07-27T13:05:09.5Z"))
         })?;
         let result = VegetaRecord {
             sent_unix_ns: sent.unix_ns(),
@@ -64,7 +73,7 @@ pub(crate) fn read(
 }
 
 /// Appends a result.
-pub(crate) fn put(out: &mut Vec<u8>, result: &VegetaRecord<'_>) {
+fn put(out: &mut Vec<u8>, result: &VegetaRecord<'_>) {
     let VegetaRecord { sent_unix_ns, status, latency_ns, bytes_out, bytes_in, sequence, .. } =
         result;
     let time = WallTime::from_unix_ns(*sent_unix_ns).rfc3339_ns();

@@ -5,6 +5,7 @@ use std::io::BufRead;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::{Declared, Holds, PLAIN, TextForm};
 use crate::error::ExchangeError;
 use crate::histogram_v2::{self, Counted};
 use crate::lines::{Lines, wrong};
@@ -14,6 +15,22 @@ use crate::percentiles::{Percentiles, of_counts};
 const TAGS_MAX: usize = 256;
 /// The most slots of all tags together: 12 tags of 46,080 slots (three digits, 64 bits) and to spare.
 const SLOTS_MAX: usize = 4_000_000;
+
+pub(super) const FORMAT: Declared = Declared {
+    word: "hlog",
+    holds: Holds::Distribution,
+    made_of: &[Holds::Rows],
+    endings: &["hlog"],
+    is_known_by_name: true,
+    begins: is_head,
+    text: TextForm::Percentiles { read: read_hlog },
+    ..PLAIN
+};
+
+fn is_head(line: &str) -> bool {
+    (line.starts_with('#') && line.contains("istogram log"))
+        || line.starts_with("\"StartTimestamp\"")
+}
 
 /// Reads an interval log: one distribution a tag, in the order in which tags appear. An untagged one has an
 /// empty tag. Values are taken for nanoseconds.

@@ -2,8 +2,9 @@
 //! out, bytes in, error, body in base64, attack, sequence, method, URL, headers in base64. Versions before 12.8
 //! leave the last three out.
 
-use std::io::Write as _;
+use std::io::{BufRead, Write as _};
 
+use super::{Declared, Holds, PLAIN, Results, TextForm};
 use crate::delimited::{Record, Records, put_field};
 use crate::error::ExchangeError;
 use crate::lines::wrong;
@@ -14,16 +15,32 @@ const FIELDS: usize = 12;
 const FIELDS_OLD: usize = 9;
 
 /// The attack's name in what is written.
-pub(crate) const ATTACK: &str = "assay";
+pub(super) const ATTACK: &str = "assay";
 
-/// Reads results.
-pub(crate) fn read(
-    mut records: Records<'_>,
-    mut results: impl FnMut(u64, VegetaRecord<'_>) -> Result<(), ExchangeError>,
+pub(super) const FORMAT: Declared = Declared {
+    word: "vegeta-csv",
+    made_of: &[Holds::Rows],
+    begins: is_record,
+    text: TextForm::Results { read, put },
+    ..PLAIN
+};
+
+/// Time, status, latency, bytes out and in: numbers; then an error text, which may hold commas, and at least three
+/// fields (six since version 12.8).
+fn is_record(line: &str) -> bool {
+    let mut fields = line.split(',');
+    let numbers = fields.by_ref().take(5).filter(|text| text.parse::<i64>().is_ok()).count();
+    numbers == 5 && fields.count() >= 4
+}
+
+fn read(
+    name: &str,
+    input: Box<dyn BufRead + '_>,
+    results: Results<'_>,
 ) -> Result<(), ExchangeError> {
-    let name = records.name.clone();
+    let mut records = Records::new(name, input);
     while let Some(record) = records.next()? {
-        let result = result(&record).map_err(|why| wrong(&name, record.line, why))?;
+        let result = result(&record).map_err(|why| wrong(name, record.line, why))?;
         results(record.line, result)?;
     }
     Ok(())
@@ -69,7 +86,7 @@ fn number<T: std::str::FromStr>(
 }
 
 /// Appends a result.
-pub(crate) fn put(out: &mut Vec<u8>, result: &VegetaRecord<'_>) {
+fn put(out: &mut Vec<u8>, result: &VegetaRecord<'_>) {
     let VegetaRecord { sent_unix_ns, status, latency_ns, bytes_out, bytes_in, .. } = result;
     write!(out, "{sent_unix_ns},{status},{latency_ns},{bytes_out},{bytes_in},")
         .expect("memory takes everything");
