@@ -165,14 +165,14 @@ fn clients_are_found() {
 }
 
 /// Claim: with `deploy = "once"` one server serves all trials and the result says so; before each trial but the first it
-/// rests, and the record says for how long.
+/// rests, and the record says for how long; entries of earlier trials are not held against a later one.
 #[test]
 fn one_server_serves_all_trials() {
     let _beside = beside_others();
     let place = Place::new();
     // Few trials: a busy machine may rest for a minute before each.
     let once = "deploy = \"once\"\n        most = \"40/s\"\n        find =";
-    let text_once = limited("100/s").replace("find =", once) + "[measure]\nledger = false\n";
+    let text_once = limited("100/s").replace("find =", once);
     let (_, document) = place.experiment(&text_once);
     let search = &document["search"];
     assert_eq!(search["deploy"], "once", "{search}");
@@ -181,6 +181,10 @@ fn one_server_serves_all_trials() {
     assert_eq!(trials[0]["rest"], Value::Null, "{search}");
     for trial in &trials[1..] {
         assert!(trial["rest"]["probes"].as_u64().unwrap() >= 3, "{trial}");
+    }
+    for setting in document["settings"].as_array().unwrap() {
+        let fates = &setting["trials"][0]["fates"];
+        assert_eq!(fates["phantom"], 0, "what an earlier trial left: {fates}");
     }
     let nodes: Vec<_> = walk(&place.run_folder())
         .into_iter()

@@ -46,7 +46,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Whether a load of a plan is this trial's. It is not where another version of the search wrote the plan.
+    /// Compares with a load of a plan: another version of the search may have written one that this one does not ask for.
     #[must_use]
     pub fn is_of(&self, find: SearchKey, load: &LoadPlan) -> bool {
         let is_its_value = |value: f64| (value - self.value).abs() <= 1e-6 * self.value;

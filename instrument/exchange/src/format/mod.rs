@@ -24,26 +24,26 @@ pub use hgrm::read_hgrm;
 pub use hlog::read_hlog;
 pub(crate) use ndjson::short;
 
-/// What a format holds: what decides which conversions there are.
+/// The content of a format, which decides the conversions that are possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// One entry a transaction.
     Rows,
-    /// How many transactions took how long.
+    /// Counts of transactions by how long they took.
     Distribution,
     /// A report's figures.
     Report,
-    /// What stages of services passed.
+    /// Events of services' stages.
     Stages,
 }
 
-/// What is known of a format.
+/// The facts of a format.
 pub(crate) struct Declared {
     /// The word, as `--from` and `--to` take it.
     pub(crate) word: &'static str,
-    /// What a file of it holds when it is read.
+    /// The content of a file of it when it is read.
     pub(crate) holds: Holds,
-    /// What can be written as it.
+    /// The contents that can be written as it.
     pub(crate) made_of: &'static [Holds],
     /// Endings of names of outputs that mean it.
     pub(crate) endings: &'static [&'static str],
@@ -51,13 +51,13 @@ pub(crate) struct Declared {
     pub(crate) is_known_by_name: bool,
     /// Whether a file is of it by its first line that is not blank.
     pub(crate) begins: fn(&str) -> bool,
-    /// How a text of it is read and written.
+    /// Reads and writes a text of it.
     pub(crate) text: TextForm,
-    /// How distributions are written as it, all in one text.
+    /// Writes distributions as it, all in one text.
     pub(crate) of_percentiles: Option<fn(&[Percentiles]) -> String>,
 }
 
-/// How a text is read and written.
+/// The functions that read and write a text.
 pub(crate) enum TextForm {
     /// Not here.
     Elsewhere,
@@ -86,7 +86,7 @@ type ReadResults = fn(&str, Box<dyn BufRead + '_>, Results<'_>) -> Result<(), Ex
 pub(crate) type PutResult = fn(&mut Vec<u8>, &VegetaRecord<'_>);
 type ReadPercentiles = fn(&str, Box<dyn BufRead + '_>) -> Result<Vec<Percentiles>, ExchangeError>;
 
-/// What most formats are not.
+/// The defaults.
 const PLAIN: Declared = Declared {
     word: "",
     holds: Holds::Rows,
@@ -205,13 +205,13 @@ impl Format {
         self.declared().word
     }
 
-    /// What it is, for help.
+    /// A description for help.
     #[must_use]
     pub fn about(self) -> &'static str {
         FORMATS[self as usize].1
     }
 
-    /// What a file of it holds when it is read. CSV and NDJSON are read as rows.
+    /// The content of a file of it when it is read. CSV and NDJSON are read as rows.
     #[must_use]
     pub fn holds(self) -> Holds {
         self.declared().holds

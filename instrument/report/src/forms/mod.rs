@@ -28,18 +28,18 @@ pub use vegeta::{
 pub struct Form {
     /// Its word.
     pub name: &'static str,
-    /// What it is, for help.
+    /// A description for help.
     pub about: &'static str,
-    /// How runs are written in it.
+    /// Writes runs in it.
     pub of_runs: OfRuns,
-    /// How a comparison is; `None` where it cannot be.
+    /// Writes a comparison in it; `None` where there is no such form.
     pub of_comparison: Option<OfComparison>,
 }
 
 /// Writes a comparison; the style is that of a terminal.
 pub type OfComparison = fn(&Comparison, Style) -> String;
 
-/// How runs are written.
+/// The function that writes runs, by what it takes.
 #[derive(Debug)]
 pub enum OfRuns {
     /// Run by run, in a terminal's style.

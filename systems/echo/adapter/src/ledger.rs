@@ -21,6 +21,8 @@ enum Source {
 pub(crate) struct Reader {
     source: Source,
     run_mark: u64,
+    /// A record of this trial was read. Records of others that stand before it are of trials on the same node.
+    has_begun: bool,
     /// Records that were read.
     position: u64,
 }
@@ -35,12 +37,14 @@ impl Reader {
         let file = File::open(path)
             .map_err(|error| SutError::Ledger(format!("opening {}: {error}", path.display())))?;
         let source = Source::File(path.to_owned(), state, BufReader::with_capacity(1 << 20, file));
-        Ok(Self { source, run_mark, position: 0 })
+        Ok(Self { source, run_mark, has_begun: false, position: 0 })
     }
 
     /// The node's own listing.
     pub(crate) fn of_node(control: Control, run_mark: u64) -> Self {
-        Self { source: Source::Node(control, Vec::new()), run_mark, position: 0 }
+        let source = Source::Node(control, Vec::new());
+        // A node that ran already is everybody's.
+        Self { source, run_mark, has_begun: true, position: 0 }
     }
 
     fn record(&mut self) -> Result<Option<[u8; RECORD_BYTES]>, SutError> {
@@ -97,18 +101,22 @@ impl Ledgers {
 impl Ledger for Ledgers {
     /// An entry holds the run's mark and the checksum of its submission: what the check `content` reads.
     fn next(&mut self, content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
-        let (bytes, run_mark) = loop {
+        let (record, is_ours) = loop {
             let Some(reader) = self.readers.get_mut(self.at) else { return Ok(None) };
-            match reader.record()? {
-                Some(bytes) => break (bytes, reader.run_mark),
-                None => self.at += 1,
+            let Some(bytes) = reader.record()? else {
+                self.at += 1;
+                continue;
+            };
+            let record = Record::read(&bytes);
+            let is_ours = record.is_some_and(|record| record.run == reader.run_mark);
+            reader.has_begun |= is_ours;
+            if reader.has_begun || record.is_none() {
+                break (record, is_ours);
             }
         };
         let position = self.position;
         self.position += 1;
-        let record = Record::read(&bytes);
         let tx = record.map_or(u64::MAX, |record| record.tx);
-        let is_ours = record.is_some_and(|record| record.run == run_mark);
         if let Some(record) = record {
             content.extend_from_slice(&record.run.to_le_bytes());
             content.extend_from_slice(&record.submit_crc.to_le_bytes());
