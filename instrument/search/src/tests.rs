@@ -129,7 +129,7 @@ fn failures_are_remembered() {
         asked[refuted..].iter().filter(|ask| ask.role == SearchRole::Refute).count() > 3,
         "one did not hold: {asked:?}"
     );
-    assert!(!asked[refuted..].iter().any(|ask| is_short(ask)), "{asked:?}");
+    assert!(!asked[refuted..].iter().any(is_short), "{asked:?}");
 }
 
 /// Claim: rates are numbers that people can say.
