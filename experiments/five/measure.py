@@ -45,7 +45,7 @@ class NotRun(Exception):
 
 
 def answers():
-    """Whether something serves the small file's place."""
+    """Tells whether something answers on the port of nginx."""
     try:
         urllib.request.urlopen("http://127.0.0.1:8090/", timeout=1).read()
         return True

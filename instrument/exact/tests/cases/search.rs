@@ -11,11 +11,12 @@ use model::result::{SearchEnd, SearchLimit, SearchResult, Verdict};
 /// The search's result on a server that a seed makes for each trial; `load` and `search` are further lines of these tables.
 fn searched(load: &str, search: &str, seed: u64, server: impl Fn(Seed) -> Script) -> SearchResult {
     let folder = tempfile::tempdir().unwrap();
-    ran(load, search, seed, server, folder.path()).result.search.unwrap()
+    ran("50/s", load, search, seed, server, folder.path()).result.search.unwrap()
 }
 
 /// The same, with its run folder under `folder`.
 fn ran(
+    rate: &str,
     load: &str,
     search: &str,
     seed: u64,
@@ -27,7 +28,7 @@ fn ran(
 [system]
 kind = 'script'
 [load]
-rate = '50/s'
+rate = '{rate}'
 warmup = '2s'
 {load}
 [search]
@@ -49,7 +50,7 @@ expr = 'p99 < 100ms'
 fn trials_of_another_version() {
     let folder = tempfile::tempdir().unwrap();
     let of_200 = |_| Script::queue(1, Law::Constant(Duration::from_millis(5)));
-    let ran = ran("duration = '20s'", "", 1, of_200, folder.path());
+    let ran = ran("50/s", "duration = '20s'", "", 1, of_200, folder.path());
     let whole = ran.result.search.unwrap();
     let mut plan = ran.folder.plan().unwrap();
     let second = plan.order.remove(1);
@@ -77,6 +78,22 @@ fn theory_lies_between() {
     };
     let count = (0..10).filter(|seed| holds(*seed)).count();
     assert!(count >= 9, "in {count} of 10");
+}
+
+/// Claim: a first rate with more decimals than a plan keeps is found again in the plan.
+#[test]
+fn a_rate_of_many_decimals() {
+    for rate in ["10/3s", "1000/7s"] {
+        let free = |_| Script::unbounded(Law::Constant(Duration::from_millis(5)));
+        let folder = tempfile::tempdir().unwrap();
+        let ran = ran(rate, "duration = '4s'", "most = '300/s'", 1, free, folder.path());
+        let search = ran.result.search.unwrap();
+        assert_eq!(
+            (search.end, search.confirmed),
+            (Some(SearchEnd::AtLeast), Some(300.0)),
+            "{rate}"
+        );
+    }
 }
 
 /// Claim: of a server of exactly 200/s the confirmed rate is at most that and at least what margin and width leave, and its

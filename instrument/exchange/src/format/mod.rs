@@ -113,64 +113,64 @@ formats! {
         Declared { word: "run", made_of: &[Holds::Stages], ..PLAIN };
     Parquet = "Our Parquet file of rows",
         Declared {
-        word: "parquet",
-        made_of: &[Holds::Rows],
-        endings: &["parquet"],
-        is_known_by_name: true,
-        begins: |line| line.starts_with("PAR1"),
-        ..PLAIN
-    };
+            word: "parquet",
+            made_of: &[Holds::Rows],
+            endings: &["parquet"],
+            is_known_by_name: true,
+            begins: |line| line.starts_with("PAR1"),
+            ..PLAIN
+        };
     Csv = "Rows, or percentiles, as comma-separated values with a header",
         csv::FORMAT;
     Ndjson = "Rows, or percentiles, as one JSON object a line",
         ndjson::FORMAT;
     Json = "Percentiles as one JSON document (write only)",
         Declared {
-        word: "json",
-        holds: Holds::Distribution,
-        made_of: &[Holds::Distribution],
-        of_percentiles: Some(percentiles_json),
-        ..PLAIN
-    };
+            word: "json",
+            holds: Holds::Distribution,
+            made_of: &[Holds::Distribution],
+            of_percentiles: Some(percentiles_json),
+            ..PLAIN
+        };
     VegetaCsv = "Vegeta's results as `vegeta encode --to csv` writes them",
         vegeta_csv::FORMAT;
     VegetaNdjson = "Vegeta's results as `vegeta encode --to json` writes them",
         vegeta_ndjson::FORMAT;
     Vegeta = "Vegeta's text report",
         Declared {
-        word: "vegeta",
-        holds: Holds::Report,
-        made_of: &[Holds::Rows, Holds::Report],
-        endings: &["txt"],
-        begins: |line| line.starts_with("Requests") && line.contains('['),
-        ..PLAIN
-    };
+            word: "vegeta",
+            holds: Holds::Report,
+            made_of: &[Holds::Rows, Holds::Report],
+            endings: &["txt"],
+            begins: |line| line.starts_with("Requests") && line.contains('['),
+            ..PLAIN
+        };
     VegetaJson = "Vegeta's JSON report",
         Declared {
-        word: "vegeta-json",
-        holds: Holds::Report,
-        made_of: &[Holds::Rows, Holds::Report],
-        begins: |line| is_object_with(line, &["latencies"]),
-        ..PLAIN
-    };
+            word: "vegeta-json",
+            holds: Holds::Report,
+            made_of: &[Holds::Rows, Holds::Report],
+            begins: |line| is_object_with(line, &["latencies"]),
+            ..PLAIN
+        };
     Hlog = "An HdrHistogram V2 interval log",
         hlog::FORMAT;
     Hgrm = "HdrHistogram's percentile output",
         hgrm::FORMAT;
     EventSampler = "A folder of `event_sampler_NAME.bin`, or one such file: what stages of a published system stamped",
         Declared {
-        word: "event-sampler",
-        holds: Holds::Stages,
-        made_of: &[Holds::Stages],
-        ..PLAIN
-    };
+            word: "event-sampler",
+            holds: Holds::Stages,
+            made_of: &[Holds::Stages],
+            ..PLAIN
+        };
     Events = "A file of events that a service stamped with our sampler",
         Declared {
-        word: "events",
-        holds: Holds::Stages,
-        begins: |line| line.starts_with("ASSAYEV1"),
-        ..PLAIN
-    };
+            word: "events",
+            holds: Holds::Stages,
+            begins: |line| line.starts_with("ASSAYEV1"),
+            ..PLAIN
+        };
 }
 
 /// Whether a line is of a JSON object with these keys.
