@@ -113,7 +113,7 @@ impl Told {
     }
 }
 
-/// What is sampled of `nodes` until each has given at least `samples`, each of which was told as it was made.
+/// The samples of `nodes` until each has given at least `samples`, each of which was told as it was made.
 fn scraped(nodes: &[Scrape], samples: usize) -> Scraped {
     let told = Told::default();
     let scraper = MetricScraper::start(Clock::start(), ROUND, nodes, told.sink()).unwrap();
