@@ -149,14 +149,16 @@ impl Gateway {
                 let call = Call::new("eth_getTransactionReceipt", format!("[\"{hash}\"]"));
                 self.in_a_block(call, spent).await
             }
-            Query::State { what, at } => self.state(what, at, spent).await,
-            Query::Logs(logs) => self.logs(logs, spent).await,
-            Query::GasPrice => self.gas_price(spent).await,
+            Query::State { what, at } => Box::pin(self.state(what, at, spent)).await,
+            Query::Logs(logs) => Box::pin(self.logs(logs, spent)).await,
+            Query::GasPrice => Box::pin(self.gas_price(spent)).await,
             Query::ChainId => {
                 let call = Call::new("eth_chainId", "[]".to_owned());
                 self.content(call, spent).await
             }
-            Query::Other(call) => Ok(Got::now(self.ask_alone(call.clone(), spent).await?)),
+            Query::Other(call) => {
+                Ok(Got::now(Box::pin(self.ask_alone(call.clone(), spent)).await?))
+            }
         }
     }
 
@@ -218,14 +220,14 @@ impl Gateway {
         if let Some(got) = self.kept_for_good(&key) {
             return Ok(got);
         }
-        let result = self.ask_with_others(call, spent).await?;
+        let result = Box::pin(self.ask_with_others(call, spent)).await?;
         self.keep(key, &result, Holds::Always);
         Ok(Got::for_good(result))
     }
 
     /// The result of a call that depends on what the node holds just now.
     async fn unbound(&self, call: Call, spent: &mut Spent) -> Given {
-        Ok(Got::now(self.ask_after_others(call, spent).await?))
+        Ok(Got::now(Box::pin(self.ask_after_others(call, spent)).await?))
     }
 
     /// Something of a block; `call` makes the call of it for a block that is named in any way.
@@ -241,23 +243,44 @@ impl Gateway {
             At::Height(height) => {
                 let numbered = call(at);
                 let key = numbered.key();
-                if let Some(got) = self.kept_for_good(&key) {
-                    return Ok(got);
-                }
-                let Some(view) = self.view_for(*height, spent).await? else {
-                    return self.unbound(numbered, spent).await;
-                };
-                if view.is_final(*height) {
-                    return self.at_final(numbered, view.generation, spent).await;
-                }
-                if *height > view.head.height && may_be_absent {
-                    return Ok(Got::now(Bytes::from_static(b"null")));
-                }
-                match view.hash_at(*height) {
-                    Some(hash) => self.at_hash(&hex(&hash), numbered, call, spent).await,
-                    None => self.unbound(numbered, spent).await,
+                match self.kept_for_good(&key) {
+                    Some(got) => Ok(got),
+                    None => {
+                        let at = (*height, may_be_absent);
+                        Box::pin(self.at_height(at, numbered, call, spent)).await
+                    }
                 }
             }
+            _ => Box::pin(self.at_word(at, call, spent)).await,
+        }
+    }
+
+    /// The same at a height, where nothing is kept for good.
+    async fn at_height(
+        &self,
+        (height, may_be_absent): (u64, bool),
+        numbered: Call,
+        call: impl Fn(&At) -> Call,
+        spent: &mut Spent,
+    ) -> Given {
+        let Some(view) = self.view_for(height, spent).await? else {
+            return self.unbound(numbered, spent).await;
+        };
+        if view.is_final(height) {
+            return self.at_final(numbered, view.generation, spent).await;
+        }
+        if height > view.head.height && may_be_absent {
+            return Ok(Got::now(Bytes::from_static(b"null")));
+        }
+        match view.hash_at(height) {
+            Some(hash) => self.at_hash(&hex(&hash), numbered, call, spent).await,
+            None => self.unbound(numbered, spent).await,
+        }
+    }
+
+    /// The same at a block that a word names.
+    async fn at_word(&self, at: &At, call: impl Fn(&At) -> Call, spent: &mut Spent) -> Given {
+        match at {
             At::Latest => match self.view(spent).await? {
                 Some(view) => self.at_hash(&hex(&view.head.hash), call(at), call, spent).await,
                 None => self.unbound(call(at), spent).await,
@@ -274,7 +297,7 @@ impl Gateway {
                     None => self.unbound(call(at), spent).await,
                 }
             }
-            At::Safe | At::Finalized | At::Pending => self.unbound(call(at), spent).await,
+            _ => self.unbound(call(at), spent).await,
         }
     }
 
@@ -322,9 +345,14 @@ impl Gateway {
     /// A result that names its block in itself, as transactions and receipts do.
     async fn in_a_block(&self, call: Call, spent: &mut Spent) -> Given {
         let key = call.key();
-        if let Some(got) = self.kept_for_good(&key) {
-            return Ok(got);
+        match self.kept_for_good(&key) {
+            Some(got) => Ok(got),
+            None => Box::pin(self.in_its_block(call, key, spent)).await,
         }
+    }
+
+    /// The same where nothing is kept for good.
+    async fn in_its_block(&self, call: Call, key: String, spent: &mut Spent) -> Given {
         let kept = self.cache.as_ref().and_then(|cache| cache.get(&key));
         if let Some(kept) = kept
             && let Holds::In(block) = kept.holds

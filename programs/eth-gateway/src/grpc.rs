@@ -101,7 +101,8 @@ impl Calls {
             return Ok((self.health)(request).await);
         }
         if path.starts_with(SERVICE)
-            && let Err(problem) = let_in(serving, request.headers(), peer, 1)
+            && let Err(problem) =
+                let_in(serving, request.headers(), peer, (1, self.gateway.clock.now()))
         {
             return Ok(status(&problem).into_http());
         }

@@ -1,6 +1,8 @@
 //! Questions to the chain: the same for a path of the REST API, a gRPC method and a JSON-RPC call, so that all three share
 //! what is kept.
 
+use std::fmt::{self, Write as _};
+
 use crate::quantity::Quantity;
 use crate::rpc::Call;
 
@@ -34,17 +36,18 @@ impl At {
             _ => return None,
         })
     }
+}
 
-    /// As a parameter of JSON-RPC, quoted.
-    #[must_use]
-    pub fn parameter(&self) -> String {
+/// As a parameter of JSON-RPC, quoted.
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Latest => "\"latest\"".to_owned(),
-            Self::Safe => "\"safe\"".to_owned(),
-            Self::Finalized => "\"finalized\"".to_owned(),
-            Self::Pending => "\"pending\"".to_owned(),
-            Self::Height(height) => format!("\"0x{height:x}\""),
-            Self::Hash(hash) => format!("{{\"blockHash\":\"{hash}\"}}"),
+            Self::Latest => f.write_str("\"latest\""),
+            Self::Safe => f.write_str("\"safe\""),
+            Self::Finalized => f.write_str("\"finalized\""),
+            Self::Pending => f.write_str("\"pending\""),
+            Self::Height(height) => write!(f, "\"0x{height:x}\""),
+            Self::Hash(hash) => write!(f, "{{\"blockHash\":\"{hash}\"}}"),
         }
     }
 }
@@ -74,7 +77,7 @@ impl State {
     /// The call of it at a block.
     #[must_use]
     pub fn call(&self, at: &At) -> Call {
-        Call::new(self.method, format!("[{},{}]", self.before, at.parameter()))
+        Call::new(self.method, format!("[{},{at}]", self.before))
     }
 }
 
@@ -95,12 +98,7 @@ impl Logs {
     pub fn call(&self) -> Call {
         let filter = match (&self.from, &self.to) {
             (At::Hash(hash), _) => format!("\"blockHash\":\"{hash}\"{}", self.filter),
-            (from, to) => format!(
-                "\"fromBlock\":{},\"toBlock\":{}{}",
-                from.parameter(),
-                to.parameter(),
-                self.filter
-            ),
+            (from, to) => format!("\"fromBlock\":{from},\"toBlock\":{to}{}", self.filter),
         };
         Call::new("eth_getLogs", format!("[{{{filter}}}]"))
     }
@@ -146,13 +144,22 @@ pub enum Query {
     Other(Call),
 }
 
+/// A text of parameters, in one piece of memory.
+fn text(parameters: fmt::Arguments<'_>) -> String {
+    let mut text = String::with_capacity(80);
+    let _ = text.write_fmt(parameters);
+    text
+}
+
 impl Query {
     /// A block by its height or a word.
     #[must_use]
     pub fn block_call(at: &At, full: bool) -> Call {
         match at {
-            At::Hash(hash) => Call::new("eth_getBlockByHash", format!("[\"{hash}\",{full}]")),
-            at => Call::new("eth_getBlockByNumber", format!("[{},{full}]", at.parameter())),
+            At::Hash(hash) => {
+                Call::new("eth_getBlockByHash", text(format_args!("[\"{hash}\",{full}]")))
+            }
+            at => Call::new("eth_getBlockByNumber", text(format_args!("[{at},{full}]"))),
         }
     }
 
@@ -166,7 +173,7 @@ impl Query {
             ),
             at => Call::new(
                 "eth_getTransactionByBlockNumberAndIndex",
-                format!("[{},\"0x{index:x}\"]", at.parameter()),
+                format!("[{at},\"0x{index:x}\"]"),
             ),
         }
     }

@@ -32,6 +32,7 @@ use limits::Limits;
 use paced::Paced;
 #[cfg(feature = "grpc")]
 pub use respond::let_in;
+use respond::respond;
 
 /// A request's head may have this many bytes; the longest route has about 4,500.
 const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -265,11 +266,11 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     };
     match speaks {
         Speaks::Rest => {
-            let service = service_fn(|request| {
-                let (serving, ends) = (Arc::clone(serving), ends.clone());
-                async move { Ok::<_, Infallible>(respond::respond(&serving, request, peer, ends).await) }
-            });
             if is_http2 {
+                let service = service_fn(|request| {
+                    let (serving, ends) = (Arc::clone(serving), ends.clone());
+                    async move { Ok::<_, Infallible>(respond(&serving, request, peer, &ends).await) }
+                });
                 let work = http2(serving).serve_connection(io, service);
                 let mut work = std::pin::pin!(work);
                 tokio::select! { _ = work.as_mut() => return, () = is_ended => {} }
@@ -277,11 +278,17 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
                 let _ = work.await;
                 return;
             }
+            let ends = &ends;
+            let service = service_fn(move |request| async move {
+                Ok::<_, Infallible>(respond(serving, request, peer, ends).await)
+            });
             let work = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(serving.head_timeout)
                 // Without `pipeline_flush`, which would keep the answer to a head that is too large from going out.
                 .max_buf_size(HEAD_BYTES_MAX)
+                // Head and body of most answers are small: one copy and `send` cost less than `writev`.
+                .writev(false)
                 .serve_connection(io, service)
                 .with_upgrades();
             let mut work = std::pin::pin!(work);

@@ -138,7 +138,7 @@ impl Gateway {
                 numeric("gas", "eth_estimateGas", &got, form)
             }
             Operation::Fate(hash) => {
-                let fate = self.fate(hash, form, spent).await?;
+                let fate = Box::pin(self.fate(hash, form, spent)).await?;
                 Ok((fate, Keep::No))
             }
             Operation::Ready => {
@@ -147,7 +147,7 @@ impl Gateway {
                 let height = quantity(&got.result).ok_or(Problem::Shape("eth_blockNumber"))?;
                 Ok((number("lastBlockHeight", height, form), Keep::No))
             }
-            Operation::Call { .. } => self.call_contract(operation, spent).await,
+            Operation::Call { .. } => Box::pin(self.call_contract(operation, spent)).await,
         }
     }
 

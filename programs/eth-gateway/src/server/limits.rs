@@ -68,9 +68,10 @@ impl Limits {
         Some(Client { name: format!("key {}", key.name), rps: key.rps })
     }
 
-    /// A client without a key, by its account or its address.
-    pub fn of_name(&self, name: String) -> Client {
-        Client { name, rps: self.client_rps }
+    /// A client without a key, by its account or its address, which is made only where it is counted.
+    pub fn of_name(&self, name: impl FnOnce() -> String) -> Client {
+        let rps = self.client_rps;
+        Client { name: if rps.is_some() { name() } else { String::new() }, rps }
     }
 
     /// Takes so many calls out of a client's allowance; where there are not so many left, after how long there are.
@@ -129,7 +130,7 @@ mod tests {
         assert!((0..1000).all(|_| limits.take(&b, 1, at(5_000)).is_ok()));
         assert!(limits.take(&a, 50, at(5_100)).is_ok());
         assert_eq!(limits.take(&a, 1, at(5_100)), Err(Duration::from_secs(5)));
-        let anybody = limits.of_name("127.0.0.1".to_owned());
+        let anybody = limits.of_name(|| "127.0.0.1".to_owned());
         assert_eq!((0..9).filter(|_| limits.take(&anybody, 1, at(9_000)).is_ok()).count(), 3);
         for wrong in [
             "[a]\n",

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use clock::WallTime;
+use clock::{Instant, WallTime};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use serde_json::json;
 use tokio::sync::watch;
@@ -29,19 +29,19 @@ use crate::{openapi, swagger};
 const READ: &str = "GET, HEAD, OPTIONS";
 const POSTED: &str = "POST, OPTIONS";
 /// The header in which a client shows its key.
-const API_KEY: &str = "x-api-key";
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Answers a request.
 pub async fn respond(
     serving: &Arc<Serving>,
     request: Request<Incoming>,
     peer: SocketAddr,
-    ends: watch::Receiver<bool>,
+    ends: &watch::Receiver<bool>,
 ) -> Answered {
     let gateway = &serving.gateway;
     let began = gateway.clock.now();
-    if socket::is_wanted(&request) && request.uri().path() == "/rpc" {
-        return upgrade(serving, request, peer, ends);
+    if request.uri().path() == "/rpc" && socket::is_wanted(&request) {
+        return upgrade(serving, request, peer, ends.clone());
     }
     let (head, body) = request.into_parts();
     let mut spent = Spent::default();
@@ -52,7 +52,8 @@ pub async fn respond(
         _ => (target, Form::Published),
     };
     let path = target.split('?').next().unwrap_or(target);
-    let asked = Asked { target, path, form, method: &head.method, headers: &head.headers, peer };
+    let (method, headers) = (&head.method, &head.headers);
+    let asked = Asked { target, path, form, method, headers, peer, began };
     let (route, mut answered) = answer(serving, &asked, body, &mut spent).await;
     serving.origins.allow(&head.headers, answered.headers_mut(), head.method == Method::OPTIONS);
     represent::represent(&head.headers, &mut answered);
@@ -77,6 +78,7 @@ struct Asked<'a> {
     method: &'a Method,
     headers: &'a hyper::HeaderMap,
     peer: SocketAddr,
+    began: Instant,
 }
 
 /// The place of what is no route.
@@ -89,9 +91,11 @@ async fn answer(
     spent: &mut Spent,
 ) -> (usize, Answered) {
     match asked.path {
-        "/auth/token" => return (route_of(asked.path), token(serving, asked, body).await),
-        "/rpc" => return (route_of(asked.path), rpc(serving, asked, body, spent).await),
-        "/tx" => return (route_of(asked.path), send(serving, asked, body, spent).await),
+        "/auth/token" => {
+            return (route_of(asked.path), Box::pin(token(serving, asked, body)).await);
+        }
+        "/rpc" => return (route_of(asked.path), Box::pin(rpc(serving, asked, body, spent)).await),
+        "/tx" => return (route_of(asked.path), Box::pin(send(serving, asked, body, spent)).await),
         _ => {}
     }
     let is_read = matches!(*asked.method, Method::GET | Method::HEAD);
@@ -101,7 +105,10 @@ async fn answer(
     }
     if let Some(address) = asked.path.strip_prefix("/auth/challenge/") {
         let route = route_of("/auth/challenge/{address}");
-        let answered = if is_read { challenge(serving, address, spent).await } else { methods() };
+        let answered = match is_read {
+            true => Box::pin(challenge(serving, address, spent)).await,
+            false => methods(),
+        };
         return (route, answered);
     }
     let operation = match routes::find(asked.target) {
@@ -114,7 +121,7 @@ async fn answer(
     }
     if ROUTES[route].asks_node
         && operation != Operation::Ready
-        && let Err(problem) = let_in(serving, asked.headers, asked.peer, 1)
+        && let Err(problem) = let_in(serving, asked.headers, asked.peer, (1, asked.began))
     {
         return (route, answers::problem(&problem));
     }
@@ -131,27 +138,27 @@ impl Serving {
     }
 }
 
-/// Lets in a client that may ask so many calls: with a key, with a token, or where neither is needed.
+/// Lets in a client that may ask so many calls now: with a key, with a token, or where neither is needed.
 pub fn let_in(
     serving: &Serving,
     headers: &hyper::HeaderMap,
     peer: SocketAddr,
-    calls: usize,
+    (calls, now): (usize, Instant),
 ) -> Result<Client, Problem> {
-    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
-    let key = headers.get(API_KEY).and_then(text);
-    let client = match key.and_then(|key| serving.limits.of_key(&key)) {
+    let limits = &serving.limits;
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let key = if limits.has_keys() { text(API_KEY) } else { None };
+    let client = match key.and_then(|key| limits.of_key(key)) {
         Some(client) => client,
         None if serving.needs_token => {
-            let authorization = headers.get(AUTHORIZATION).and_then(text);
-            let account = serving.signed.check(authorization.as_deref(), WallTime::now());
-            serving.limits.of_name(account.map_err(Problem::Unsigned)?)
+            let account = serving.signed.check(text(AUTHORIZATION), WallTime::now());
+            let account = account.map_err(Problem::Unsigned)?;
+            limits.of_name(|| account)
         }
-        None if serving.limits.has_keys() => return Err(Problem::NoKey),
-        None => serving.limits.of_name(peer.ip().to_string()),
+        None if limits.has_keys() => return Err(Problem::NoKey),
+        None => limits.of_name(|| peer.ip().to_string()),
     };
-    let now = serving.gateway.clock.now();
-    serving.limits.take(&client, calls, now).map_err(Problem::Over)?;
+    limits.take(&client, calls, now).map_err(Problem::Over)?;
     Ok(client)
 }
 
@@ -161,7 +168,8 @@ fn upgrade(
     peer: SocketAddr,
     ends: watch::Receiver<bool>,
 ) -> Answered {
-    let answered = match let_in(serving, request.headers(), peer, 0) {
+    let answered = match let_in(serving, request.headers(), peer, (0, serving.gateway.clock.now()))
+    {
         Ok(client) => socket::agree(serving, request, client, ends),
         Err(problem) => answers::problem(&problem),
     };
@@ -190,7 +198,7 @@ async fn rpc(
         return answers::problem(&Problem::NoBody("JSON-RPC calls of up to 1 MiB"));
     };
     let calls = calls_of(&body).unwrap_or(1);
-    if let Err(problem) = let_in(serving, asked.headers, asked.peer, calls) {
+    if let Err(problem) = let_in(serving, asked.headers, asked.peer, (calls, asked.began)) {
         return answers::problem(&problem);
     }
     match serving.gateway.serve_rpc(&body, spent).await {
@@ -210,7 +218,7 @@ async fn send(
     if asked.method != Method::POST {
         return answers::methods(POSTED, asked.method == Method::OPTIONS);
     }
-    if let Err(problem) = let_in(serving, asked.headers, asked.peer, 1) {
+    if let Err(problem) = let_in(serving, asked.headers, asked.peer, (1, asked.began)) {
         return answers::problem(&problem);
     }
     let body = read(serving, body, RPC_BYTES_MAX).await;
