@@ -133,8 +133,8 @@ def measured(name, toy):
     """The cells of one system."""
     of = f"experiments/five/{name}.toml"
     scale = ["--profile", "toy"] if toy else []
-    find = ["--find", "p99 < 50ms", "--set", "search.trials=1", "--set", "search.width=20%", "--set", "search.margin=20%"]
-    find += ["--set", f"search.bracket={'1s' if toy else '10s'}"]
+    find = ["--find", "p99 < 50ms", "--set", "search.trials=1", "--set", "search.width=45%", "--set", "search.margin=10%"]
+    find += ["--set", f"search.bracket={'1s' if toy else '15s'}"]
     if not toy:
         find += ["--rate", f"{FIRST[name]}/s"]
     code, run, complaint = assay([of, *scale, *find], SEARCH_SECONDS_MAX)
