@@ -4,6 +4,8 @@
 //! what may be another under another head is asked for by its block's hash and kept by it; what cannot be bound to a block's
 //! hash (a search over blocks that are not final, a transaction in no block) is not kept, and no request joins a call that
 //! the node may have answered before they came.
+//!
+//! What is kept is answered by a small future: each request moves it. What may wait for the node has a box of its own.
 
 mod asking;
 mod fate;

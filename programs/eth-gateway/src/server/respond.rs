@@ -198,7 +198,9 @@ async fn rpc(
         return answers::problem(&Problem::NoBody("JSON-RPC calls of up to 1 MiB"));
     };
     let calls = calls_of(&body).unwrap_or(1);
-    if let Err(problem) = let_in(serving, asked.headers, asked.peer, (calls, asked.began)) {
+    // Now, not when it began: the body may have taken its time.
+    let now = serving.gateway.clock.now();
+    if let Err(problem) = let_in(serving, asked.headers, asked.peer, (calls, now)) {
         return answers::problem(&problem);
     }
     match serving.gateway.serve_rpc(&body, spent).await {
