@@ -5,7 +5,8 @@
 //! hash (a search over blocks that are not final, a transaction in no block) is not kept, and no request joins a call that
 //! the node may have answered before they came.
 //!
-//! What is kept is answered by a small future: each request moves it. What may wait for the node has a box of its own.
+//! Kept answers come from a small future, because each request moves it. Calls that may wait for the node have a box of their
+//! own.
 
 mod asking;
 mod fate;
