@@ -28,7 +28,7 @@ ASSAY = ROOT / "target/release/assay"
 RUNS = ROOT / "target/five"
 SYSTEMS = ["kv", "atomizer", "object-ledger", "eth-gateway", "cometbft", "redis", "nginx"]
 HAVE_DISKS = {"kv", "redis"}
-# Where a search begins, a second: a good part of what the system takes, so that most of its time is spent near the limit.
+# Where a search begins, a second: about what the system took, so that most of its time is spent near the limit.
 FIRST = {"kv": 32000, "atomizer": 64000, "object-ledger": 64000, "eth-gateway": 6400, "cometbft": 400, "redis": 64000, "nginx": 16000}
 # Programs that are not built from the checkout.
 PROGRAMS = {"redis": "redis-server", "nginx": "nginx"}

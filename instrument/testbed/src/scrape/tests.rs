@@ -223,7 +223,7 @@ fn bad_nodes_hold_up_nobody() {
     let clock = Clock::start();
     let told = Told::default();
     let scraper = MetricScraper::start(clock, ROUND, &nodes, told.sink()).unwrap();
-    told.wait("good", 8);
+    told.wait("good", 16);
     let ending = clock.now();
     let found = scraper.finish(Instant::ZERO);
     let ended = clock.now().saturating_since(ending);
