@@ -117,6 +117,8 @@ def assay(words, seconds):
     for run in RUNS.iterdir():
         for nodes in run.glob("**/nodes"):
             shutil.rmtree(nodes, ignore_errors=True)
+    # Otherwise the disk frees them while the next trial loads it.
+    os.sync()
     try:
         return process.returncode, json.loads(said), complaint
     except json.JSONDecodeError:
@@ -133,7 +135,7 @@ def measured(name, toy):
     """The cells of one system."""
     of = f"experiments/five/{name}.toml"
     scale = ["--profile", "toy"] if toy else []
-    find = ["--find", "p99 < 50ms", "--set", "search.trials=1", "--set", "search.width=45%", "--set", "search.margin=10%"]
+    find = ["--find", "p99 < 50ms", "--set", "search.trials=1", "--set", "search.width=45%", "--set", "search.margin=20%"]
     find += ["--set", f"search.bracket={'1s' if toy else '15s'}"]
     if not toy:
         find += ["--rate", f"{FIRST[name]}/s"]
@@ -177,6 +179,10 @@ def measured(name, toy):
         silences = [it["silence_ns"] for it in trial["faults"] if it["silence_ns"] is not None]
         fates = trial["fates"]
         held = "no ledger" if fates is None else f"{fates['lost']} lost, {fates['duplicate']} doubled"
+        cuts = [it["began"] for it in trial["faults"] if it["began"]["what"] == "power_cut"]
+        if cuts:
+            unsynced = sum(it["lost_bytes"] + it["kept_bytes"] for it in cuts)
+            held += f", {unsynced:,} bytes unsynced" if unsynced else ", all was synced: the cut tested nothing"
         cells.append(f"{ms(max(silences, default=None))} of silence, {held}")
     return cells
 
