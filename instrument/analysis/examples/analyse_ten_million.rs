@@ -113,22 +113,7 @@ fn has_ledger(rows: u64) -> bool {
 }
 
 fn plan(seconds: u64) -> Plan {
-    Plan {
-        schema: model::plan::PLAN_SCHEMA.into(),
-        name: "ten-million".into(),
-        question: "How long does the analysis of ten million rows take?".into(),
-        notes: String::new(),
-        seed: Seed(1),
-        shuffled: false,
-        percentiles: vec![0.5, 0.9, 0.95, 0.99, 0.999],
-        profile: String::new(),
-        axes: Vec::new(),
-        settings: vec![setting(Duration::from_secs(seconds))],
-        order: vec![(0, 0)],
-        thresholds: Vec::new(),
-        tables: Vec::new(),
-        search: None,
-    }
+    Plan::plain("ten-million", vec![setting(Duration::from_secs(seconds))])
 }
 
 fn folder(path: &str) {

@@ -196,23 +196,11 @@ fn key(rate: u64) -> String {
 
 fn plan(rates: &[u64], seconds: u64) -> Plan {
     Plan {
-        schema: model::plan::PLAN_SCHEMA.into(),
-        name: "long-run".into(),
-        question: "What does the report of a long run cost?".into(),
-        notes: String::new(),
-        seed: Seed(1),
-        shuffled: false,
-        percentiles: vec![0.5, 0.9, 0.95, 0.99, 0.999],
-        profile: String::new(),
         axes: vec![Axis {
             name: "rate".into(),
             labels: rates.iter().map(|rate| format!("{rate}/s")).collect(),
         }],
-        settings: rates.iter().map(|rate| setting(*rate, seconds)).collect(),
-        order: (0..rates.len()).map(|index| (index, 0)).collect(),
-        thresholds: Vec::new(),
-        tables: Vec::new(),
-        search: None,
+        ..Plan::plain("long-run", rates.iter().map(|rate| setting(*rate, seconds)).collect())
     }
 }
 

@@ -27,25 +27,15 @@ fn plan() -> Plan {
         })
         .collect();
     Plan {
-        schema: model::plan::PLAN_SCHEMA.into(),
-        name: "test".into(),
-        question: "?".into(),
-        notes: String::new(),
-        seed: model::Seed(7),
-        shuffled: false,
         percentiles: vec![0.5, 0.99],
-        profile: String::new(),
         axes: vec![Axis {
             name: "rate".into(),
             labels: RATES.map(|rate| format!("{rate}/s")).to_vec(),
         }],
-        settings,
-        order: Vec::new(),
         thresholds: vec![
             ThresholdPlan::new("p90 < 1s", Level::Warn),
             ThresholdPlan::new("committed >= 98% of offered", Level::Saturated),
         ],
-        search: None,
         tables: vec![TablePlan {
             group: Vec::new(),
             rows: "rate".into(),
@@ -56,6 +46,7 @@ fn plan() -> Plan {
                 .to_vec(),
             unit: "ms".into(),
         }],
+        ..Plan::plain("test", settings)
     }
 }
 

@@ -27,20 +27,9 @@ fn plan() -> Plan {
     let setting = SettingPlan::plain("echo", load);
     let promise = |expr: &str| ThresholdPlan::new(expr, Level::Fail);
     Plan {
-        schema: model::plan::PLAN_SCHEMA.into(),
-        name: "folder".into(),
-        question: "?".into(),
-        notes: String::new(),
-        seed: Seed(3),
-        shuffled: false,
         percentiles: vec![0.5, 0.99],
-        profile: String::new(),
-        axes: Vec::new(),
-        settings: vec![setting],
-        order: vec![(0, 0)],
         thresholds: vec![promise("p99 < 1s"), promise("lost == 0")],
-        tables: Vec::new(),
-        search: None,
+        ..Plan::plain("folder", vec![setting])
     }
 }
 

@@ -1,6 +1,9 @@
 //! The plan: an experiment as resolved. Nothing in it is optional by accident: every default has been filled
 //! in, the matrix is expanded, and each setting says in full what will be done.
 //!
+//! Plans made in code begin with a plain one: calibration, measuring aids and tests change the fields that they are about
+//! and leave the others.
+//!
 //! `plan` (the crate) makes it, `load` and the adapters carry it out, `record` keeps it as plan.toml, and
 //! `analysis` reads it from there.
 
@@ -13,7 +16,6 @@ mod abort;
 mod disk;
 mod fault;
 mod links;
-mod plain;
 mod search;
 mod words;
 
@@ -66,6 +68,29 @@ pub struct Plan {
     pub search: Option<SearchPlan>,
 }
 
+impl Plan {
+    /// One trial of each setting, as written, with nothing asked of its numbers.
+    #[must_use]
+    pub fn plain(name: &str, settings: Vec<SettingPlan>) -> Self {
+        Self {
+            schema: PLAN_SCHEMA.to_owned(),
+            name: name.to_owned(),
+            question: String::new(),
+            notes: String::new(),
+            seed: Seed(1),
+            shuffled: false,
+            percentiles: vec![0.5, 0.9, 0.95, 0.99, 0.999],
+            profile: String::new(),
+            axes: Vec::new(),
+            order: (0..settings.len()).map(|setting| (setting, 0)).collect(),
+            settings,
+            thresholds: Vec::new(),
+            tables: Vec::new(),
+            search: None,
+        }
+    }
+}
+
 /// One axis of the matrix.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Axis {
@@ -100,6 +125,30 @@ pub struct SettingPlan {
     pub links: Option<LinksPlan>,
     /// Disks of the testbed's own under the nodes' files; absent: the host's.
     pub disks: Option<DisksPlan>,
+}
+
+impl SettingPlan {
+    /// One trial of a system without options, with nothing beside the load.
+    #[must_use]
+    pub fn plain(kind: &str, load: LoadPlan) -> Self {
+        Self {
+            key: "default".to_owned(),
+            values: BTreeMap::new(),
+            trials: 1,
+            expect: None,
+            system: SystemPlan {
+                kind: kind.to_owned(),
+                deploy: Options::empty(),
+                workload: Options::empty(),
+            },
+            load,
+            probe: None,
+            measure: MeasurePlan::default(),
+            faults: Vec::new(),
+            links: None,
+            disks: None,
+        }
+    }
 }
 
 impl SettingPlan {
@@ -175,6 +224,32 @@ pub struct LoadPlan {
     pub hopeless: Hopeless,
 }
 
+impl LoadPlan {
+    /// One thread, no warm-up, and every other key at a plain value.
+    #[must_use]
+    pub fn plain(arrivals: Arrivals, connections: u32, duration: Duration) -> Self {
+        Self {
+            arrivals,
+            connections,
+            connections_max: connections,
+            threads: 1,
+            warmup: Duration::ZERO,
+            duration,
+            drain_max: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
+            backlog_max: 10_000,
+            lookahead: 256,
+            pacing: Pacing::Balanced,
+            batch: None,
+            transactions_max: 0,
+            affinity: Default::default(),
+            resend: None,
+            until: String::new(),
+            hopeless: Default::default(),
+        }
+    }
+}
+
 /// Which connections carry a client's transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -237,6 +312,21 @@ pub enum Arrivals {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         steps: Vec<ClientStep>,
     },
+}
+
+impl Arrivals {
+    /// An open loop of constant rate.
+    #[must_use]
+    pub fn constant(rate: Rate) -> Self {
+        Self::Open { schedule: Schedule::Constant { rate } }
+    }
+
+    /// A closed loop of clients that do not think.
+    #[must_use]
+    pub fn closed(clients: u32) -> Self {
+        let (think, poll) = (Duration::ZERO, Duration::ZERO);
+        Self::Closed { clients, think, window: 0, poll, steps: Vec::new() }
+    }
 }
 
 impl Arrivals {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Arrivals, LoadPlan, Schedule};
-use crate::quantity::duration_text;
+use crate::quantity::{duration_text, show_count};
 
 /// The key whose highest value is searched for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,12 +74,21 @@ impl SearchKey {
         !matches!(self, Self::Rate)
     }
 
-    /// A value with its unit: `836/s`, `64 clients`, `1 client`.
+    /// A value with its unit: `12,800/s`, `0.333/s`, `64 clients`, `1 client`.
     #[must_use]
     pub fn with_unit(self, value: f64) -> String {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rate or a count, at most 2^53"
+        )]
+        let number = match value.fract() == 0.0 {
+            true => show_count(value as u64),
+            false => ((value * 1000.0).round() / 1000.0).to_string(),
+        };
         match (self, value == 1.0) {
-            (Self::Rate, _) => format!("{value}/s"),
-            (_, false) => format!("{value} {}", self.word()),
+            (Self::Rate, _) => format!("{number}/s"),
+            (_, false) => format!("{number} {}", self.word()),
             (_, true) => format!("1 {}", self.word().trim_end_matches('s')),
         }
     }

@@ -206,12 +206,13 @@ impl SearchResult {
     fn collapse_in_words(&self) -> String {
         let Some(it) = self.collapse else { return String::new() };
         let show = |value: f64| self.find.with_unit(value);
+        let goodput = |per_s: f64| SearchKey::Rate.with_unit(per_s.round());
         format!(
-            "; from {} on it collapses: of {} only {:.0}/s come through, of less load {:.0}/s did",
+            "; from {} on it collapses: of {} only {} come through, of less load {} did",
             show(it.from),
             show(it.at),
-            it.least_per_s,
-            it.most_per_s
+            goodput(it.least_per_s),
+            goodput(it.most_per_s)
         )
     }
 
