@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use atomizer_node::protocol::request::{Request as Asked, read_request};
 use model::Seed;
-use model::plan::{Arrivals, LoadPlan, Pacing, Schedule, Step};
+use model::plan::{Arrivals, LoadPlan, Schedule, Step};
 use model::quantity::Rate;
 use sut::{Session, Transaction, Workload as _};
 
@@ -43,24 +43,10 @@ fn staircase() -> LoadPlan {
         length: Duration::from_secs(1),
         generators,
     };
+    let arrivals = Arrivals::Open { schedule: Schedule::Steps { steps: vec![step(1), step(10)] } };
     LoadPlan {
-        arrivals: Arrivals::Open { schedule: Schedule::Steps { steps: vec![step(1), step(10)] } },
-        connections: 10,
-        connections_max: 10,
-        threads: 1,
         warmup: Duration::from_millis(500),
-        duration: Duration::from_secs(2),
-        drain_max: Duration::from_secs(1),
-        timeout: Duration::from_secs(1),
-        backlog_max: 1_000,
-        lookahead: 64,
-        pacing: Pacing::Balanced,
-        batch: None,
-        transactions_max: 0,
-        affinity: Default::default(),
-        resend: None,
-        until: String::new(),
-        hopeless: Default::default(),
+        ..LoadPlan::plain(arrivals, 10, Duration::from_secs(2))
     }
 }
 
