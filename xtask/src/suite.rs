@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use declared::{Suite, WORKSPACE};
 pub use prepare::program;
 use stamps::{Sources, Stamps};
-use tally::{Tally, beside, uptime_s};
+use tally::{Beside, Tally, beside, uptime_s};
 use test_programs::{Program, Setting};
 
 /// Seconds that the parts that take turns share in one run.
@@ -68,11 +68,15 @@ pub fn run(root: &Path, is_all: bool) -> Result<(), String> {
         programs.iter().partition(|program| program.name == END_TO_END);
     test_programs::run(&mut tally, &setting, &units, &mut stamps, &sources);
     tally.join(lints);
+    // A browser waits for runs, as the end-to-end tests do.
+    let page = page(&mut tally, root);
     for program in end_to_end {
         end_to_end::run(&mut tally, &setting, &suites, program, &mut stamps, &sources);
     }
     tally.step(root, "docs", &["cargo", "xtask", "docs"]);
-    page(&mut tally, root);
+    if let Some(page) = page {
+        tally.join(page);
+    }
     in_turn(&mut tally, root, &suites, is_all, &mut stamps, &sources);
     tally.conclude(began_s)
 }
@@ -185,16 +189,16 @@ fn in_turn(
     }
 }
 
-/// The report's page: what is checked in is what the sources build, and a real report holds in a browser.
-fn page(tally: &mut Tally, root: &Path) {
+/// The report's page, beside what follows: what is checked in is what the sources build, and a real report holds in a browser.
+fn page(tally: &mut Tally, root: &Path) -> Option<Beside> {
     if let Some(reason) = crate::web::missing() {
         tally.skipped.push(format!("building the page and looking at it: {reason}"));
-        return;
+        return None;
     }
     if !crate::web::has_browser() {
         tally.skipped.push("the page in a browser: there is no chromium".to_owned());
     }
-    tally.step(root, "page", &["cargo", "xtask", "web", "--check"]);
+    Some(beside(root, "page", &["cargo", "xtask", "web", "--check"]))
 }
 
 /// What the suite keeps from one run to the next, checkouts apart.

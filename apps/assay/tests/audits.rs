@@ -30,6 +30,7 @@ pub fn audits() -> Vec<String> {
 /// Asserts what a trial that was built to fail one audit must come to.
 #[track_caller]
 fn expect_failed(said: &Said, document: &Value, name: &str, words: &[&str]) {
+    assert_ne!(document, &Value::Null, "no result: {}", said.stderr);
     let voids = found(document, name)["voids"].as_array().expect("a list");
     // Without a threshold a run is invalid where nothing of the headline holds.
     let is_void = |family: &str| voids.iter().any(|it| it["family"] == family);

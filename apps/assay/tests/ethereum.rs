@@ -55,7 +55,7 @@ fn within_their_means() {
     for node in ["anvil", "geth"] {
         let trial = trial(&document, &format!("node={node},rate=100/s"));
         let fates = &trial["fates"];
-        assert!(number(&fates["once"]) >= 200, "{node}: {fates}");
+        assert!(in_chain(fates) >= 200, "{node}: {fates}");
         for fate in ["lost", "duplicate", "phantom", "refused_yet_present", "refused_as_logged"] {
             assert_eq!(number(&fates[fate]), 0, "{node}: {fate}: {fates}");
         }
@@ -65,6 +65,11 @@ fn within_their_means() {
             assert_eq!(named(trial, check), None, "{node}: {}", trial["checks"]);
         }
     }
+}
+
+/// How many transfers are in the chain, in time or after it: that is the machine's.
+fn in_chain(fates: &Value) -> u64 {
+    number(&fates["once"]) + number(&fates["late"])
 }
 
 /// What of a trial's transfers is neither in the chain nor refused: so many are named by the checks of what waits and of what
@@ -78,9 +83,8 @@ fn kept_or_gone(trial: &Value) -> u64 {
 #[track_caller]
 fn expect_each_has_a_fate(trial: &Value) {
     let (counts, fates) = (&trial["counts"], &trial["fates"]);
-    let in_chain = number(&fates["once"]) + number(&fates["late"]);
     let kept_out = number(&counts["rejected"]) + number(&counts["shed"]);
-    let sum = in_chain + kept_out + kept_or_gone(trial);
+    let sum = in_chain(fates) + kept_out + kept_or_gone(trial);
     let accepted = &trial["latency"][0];
     assert_eq!(accepted["stage"], "accepted");
     let unanswered = number(&accepted["missing"]) - number(&counts["shed"]);
@@ -120,14 +124,15 @@ fn past_the_knee_of_geth() {
     expect_each_has_a_fate(trial);
     let counts = &trial["counts"];
     assert!(number(&counts["committed"]) < number(&counts["due"]), "{counts}");
-    assert!(number(&trial["fates"]["once"]) > 0, "{}", trial["fates"]);
+    assert!(in_chain(&trial["fates"]) > 0, "{}", trial["fates"]);
     // How many its pool drops, and how many it mines late instead, is the machine's: only the first is a failure by itself.
     if kept_or_gone(trial) > 0 {
         assert_eq!(trial["verdict"], "fail", "{}", trial["checks"]);
     }
 }
 
-/// Claim: what anvil accepts and leaves in its pool is named as that, by the transfer, and is no success.
+/// Claim: what anvil accepts and leaves in its pool is named, by the transfer, and is no success: it could have been mined, or it
+/// waits for one of its account that the machine was too slow to send.
 #[test]
 fn left_in_the_pool() {
     if is_missing("anvil") {
@@ -138,7 +143,8 @@ fn left_in_the_pool() {
     let document = run_profile(&Place::new(), "transfers", "--profile=knee", &only);
     let trial = trial(&document, "node=anvil,rate=2400/s");
     expect_each_has_a_fate(trial);
-    let left = named(trial, "left_in_pool").unwrap_or(0);
+    let left: u64 =
+        ["left_in_pool", "nonce_gap"].iter().filter_map(|check| named(trial, check)).sum();
     let counts = &trial["counts"];
     assert!(left > 100, "{}", trial["checks"]);
     assert!(number(&counts["committed"]) + left <= number(&counts["due"]), "{counts}");
@@ -159,12 +165,9 @@ fn a_pool_that_keeps() {
     let (counts, fates) = (&trial["counts"], &trial["fates"]);
     let (due, refused) = (number(&counts["due"]), number(&counts["rejected"]));
     expect_each_has_a_fate(trial);
-    let in_chain = number(&fates["once"]) + number(&fates["late"]);
-    assert!(in_chain > 100 && number(&counts["committed"]) < due, "{counts}, {fates}");
-    // How many of them there are is the machine's.
-    for check in ["nonce_gap", "dropped"] {
-        assert!(named(trial, check).is_some_and(|count| count > 0), "{}", trial["checks"]);
-    }
+    assert!(in_chain(fates) > 100 && number(&counts["committed"]) < due, "{counts}, {fates}");
+    // How many of them there are, and which keep them out, is the machine's.
+    assert!(kept_or_gone(trial) > 0, "{}", trial["checks"]);
     let errors = trial["errors"].to_string();
     assert!(refused > 0 && errors.contains("max fee below the base fee"), "{errors}");
     assert_eq!(trial["verdict"], "fail");
