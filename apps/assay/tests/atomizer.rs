@@ -358,7 +358,7 @@ fn event_files_of_any_service() {
     let refused = place.assay(&["convert", "ev", "-o", "event_sampler_x.bin"]);
     refused.expect_code(2).expect_stderr("write --to run -o runs");
     let said = place.assay(&["convert", "ev", "-o", "runs"]);
-    said.expect_code(0).expect_stderr("4000 records of one transaction are left out");
+    said.expect_code(0).expect_stderr("4000 records of single transactions are left out");
     let (_, document) = place.report();
     let trial = trial(&document);
     assert_eq!((passed(trial, "parse"), passed(trial, "Über-apply")), (8_000, 4_000));

@@ -72,7 +72,7 @@ fn node_address(place: &Place) -> String {
 #[track_caller]
 fn expect_nothing_left(place: &Place, address: &str) {
     await_that(GONE_WITHIN, "no process is left", || processes_of(place.path()).is_empty());
-    assert!(port_is_free(address), "somebody still listens on {address}");
+    assert!(port_is_free(address), "a process still listens on {address}");
 }
 
 /// Claim: kill -9 in mid-run leaves no process, no listener and a folder that is reported: what was recorded,

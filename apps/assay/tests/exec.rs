@@ -179,8 +179,8 @@ fn a_crash_in_the_load() {
     let _beside = beside_others();
     for driver in ["io_uring", "epoll"] {
         for way in ["writes", "forgets"] {
-            let place = place_with("tests/exec/crashes.py");
-            let command = format!("[\"python3\", \"crashes.py\", \"{way}\"]");
+            let place = place_with("tests/exec/ledgers.py");
+            let command = format!("[\"python3\", \"ledgers.py\", \"{way}\"]");
             let fault = "[[fault]]\nat = \"500ms\"\nrestart = \"exec\"\nfor = \"200ms\"";
             let load = format!("duration = \"4s\"\ntimeout = \"20s\"\n{fault}");
             let by = ["env", &format!("ASSAY_DRIVER={driver}")];

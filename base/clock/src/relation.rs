@@ -60,7 +60,7 @@ mod tests {
         let wall = WallTime::now();
         let after = clock.now();
         if clock.wall_relation().moved_since(relation) > 0 {
-            return eprintln!("somebody set the wall clock just now");
+            return eprintln!("the wall clock was set just now");
         }
         let at = relation.instant_of(wall).as_ns();
         let error = relation.error_ns();

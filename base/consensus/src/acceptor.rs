@@ -56,7 +56,7 @@ impl Replica {
     }
 
     /// The part of a promise that begins at `first`. Nothing is sent to one who asks for what was trimmed: it cannot lead,
-    /// and somebody else can.
+    /// and another can.
     pub(crate) fn send_promise(
         &self,
         to: ReplicaId,
@@ -131,7 +131,7 @@ impl Replica {
     }
 
     /// Whether a leader's entry is the one that stands here, or follows the one that does. All up to `agreed` is chosen or of
-    /// this leader, so it always is, as long as nobody has lost what it had.
+    /// this leader, so it always is, as long as no replica has lost what it had.
     fn goes_with(&self, instance: Instance, proposal: &Proposal) -> bool {
         if instance > self.agreed {
             return proposal.follows == self.origin_of(instance - 1);

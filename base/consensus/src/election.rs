@@ -1,7 +1,7 @@
 //! How a replica comes to lead: it waits, asks whether anybody would vote for it, then prepares all instances that are not
 //! chosen at once, and proposes what it was told.
 //!
-//! The question before (as in Raft's pre-vote) breaks nobody's promise, so a replica that was cut off or paused does not
+//! The question before (as in Raft's pre-vote) breaks no promise, so a replica that was cut off or paused does not
 //! unseat a leader that works. Votes are no part of what makes Paxos safe; promises are.
 
 use clock::Instant;
@@ -44,7 +44,7 @@ impl Replica {
         ids
     }
 
-    /// A vote goes to whoever could lead, if nobody does. Whoever lacks what is known to be chosen here would have to
+    /// A vote goes to whoever could lead, if no replica does. One that lacks what is known to be chosen here would have to
     /// fetch it first, or could not if it was trimmed; the replica that knows most can always have all votes.
     pub(crate) fn on_ask_for_votes(
         &mut self,
@@ -88,7 +88,7 @@ impl Replica {
         }
     }
 
-    /// Phase 1 for all instances behind what is known to be chosen, in a ballot that nobody has seen.
+    /// Phase 1 for all instances behind what is known to be chosen, in a ballot that no replica has seen.
     fn prepare(&mut self, now: Instant, out: &mut Effects) {
         let ballot = Ballot { counter: self.counter_seen + 1, replica: self.config.id };
         self.adopt(ballot, out);
@@ -221,7 +221,7 @@ impl Replica {
             }
             self.accept(last, proposal, None, out);
         }
-        // What is left behind it cannot be chosen: nobody of a majority will accept anything below this ballot.
+        // What is left behind it cannot be chosen: no replica of a majority will accept anything below this ballot.
         self.log.cut_behind(last);
         self.log.weigh_anew();
         let mut lead = Leadership::begin(now, last, barrier);

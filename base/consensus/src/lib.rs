@@ -11,13 +11,13 @@
 //!
 //! 1. **Waiting.** A follower that has not heard its leader for one to two election timeouts asks the members whether they
 //!    would vote for it. They would not if they hear a leader themselves, or if it lacks what they know to be chosen. This
-//!    breaks nobody's promise; it only keeps one that was cut off from unseating a leader that works.
+//!    breaks no promise; it only keeps one that was cut off from unseating a leader that works.
 //! 2. **Prepare** (phase 1). With a majority of such votes it picks a *ballot* above all that it has seen (a counter, then
 //!    its id) and asks all to promise it, once for all instances that it does not know to be chosen. A *promise*, durable
 //!    before it is sent, means: I accept nothing below this ballot any more, and this is what I have accepted so far. The
 //!    candidate's own promise counts once it is durable, like any other.
 //! 3. **Take-over.** With a majority of promises it proposes, in its own ballot, for each instance the entry that was accepted in the
-//!    highest ballot, all in one round and as many as there are. Where nobody has anything, nothing was chosen. From here
+//!    highest ballot, all in one round and as many as there are. Where no replica has anything, nothing was chosen. From here
 //!    on it is the leader.
 //! 4. **Accept** (phase 2). The leader gives each value the next instance and sends it to all, many before the first is
 //!    answered (the *window*). A follower accepts unless it has promised a higher ballot. Its entries of one ballot have no
@@ -63,7 +63,7 @@
 //! A replica that has lost its records must come back under a new id: what it promised would be forgotten.
 //!
 //! **What is not believed.** A ballot that jumps by more than 2³² is refused, because one of 2⁶² would leave no ballots to
-//! lead with. A follower compares what a leader sends with what it holds: where they differ, somebody has lost records, and
+//! lead with. A follower compares what a leader sends with what it holds: where they differ, one of the two has lost records, and
 //! the follower takes part no more ([`Effect::Distrusted`]).
 
 mod acceptor;

@@ -261,7 +261,7 @@ impl Message {
         }
     }
 
-    /// The highest counter of a ballot that it claims somebody has seen.
+    /// The highest counter of a ballot that it claims a replica has seen.
     pub(crate) fn counter(&self) -> u64 {
         let promised = match self {
             Self::Vote { promised, .. } | Self::Rejected { promised, .. } => promised.counter,

@@ -332,8 +332,8 @@ impl Replica {
         }
     }
 
-    /// Whether the disk has stood still for so long that somebody else had better lead: one whose disk works. A replica
-    /// that decides alone has nobody to leave it to.
+    /// Whether the disk has stood still for so long that another had better lead: one whose disk works. A replica
+    /// that decides alone has none to leave it to.
     pub(crate) fn is_disk_stuck(&self, now: Instant) -> bool {
         let limit = self.config.election_timeout;
         let is_late =
@@ -445,7 +445,7 @@ impl Replica {
         if partner <= self.chosen { partner } else { next }
     }
 
-    /// Takes a higher ballot: whatever this replica was, it is a follower now, of nobody yet.
+    /// Takes a higher ballot: whatever this replica was, it is a follower now, of no leader yet.
     pub(crate) fn adopt(&mut self, ballot: Ballot, out: &mut Effects) {
         self.step_down(out);
         self.promised = ballot;

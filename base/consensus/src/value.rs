@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Bytes that nobody here looks into. A copy shares them: a value is in memory once, however many followers it goes to.
+/// Bytes that this crate does not look into. A copy shares them: a value is in memory once, however many followers it goes to.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Value(Arc<Bytes>);
 

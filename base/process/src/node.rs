@@ -75,7 +75,7 @@ pub enum Input<'a, M = Infallible> {
     },
     /// The disk takes nothing now (it is full); what was asked waits, is tried again, and ends in
     /// [`Input::Persisted`] or [`Input::Replaced`] when there is room. Told once for what waits. A disk that fails
-    /// otherwise ends the process, because nobody knows what a failed sync has kept.
+    /// otherwise ends the process, because a failed sync does not say what it has kept.
     Full {
         /// Which of the node's logs waits for room; `None`: a cell does.
         log: Option<usize>,

@@ -26,7 +26,7 @@ impl StoredLog {
     }
 
     /// Bytes behind the last record that were cut off because they were no whole record: of a write that was under way when
-    /// the process ended and that nobody was told of, unless the disk has damaged the last one since.
+    /// the process ended and that was never acknowledged, unless the disk has damaged the last one since.
     #[must_use]
     pub const fn torn_bytes(&self) -> usize {
         self.torn_bytes

@@ -266,8 +266,8 @@ fn what_nobody_reads_is_bounded_in_all() {
     );
 }
 
-/// Claim: a node asked to wake is woken, neither early nor never, for far and near times alike; where nobody
-/// asked for exact wake-ups, the shell never looks in vain instead of sleeping, and where somebody did, it does.
+/// Claim: a node asked to wake is woken, neither early nor never, for far and near times alike; where none
+/// asked for exact wake-ups, the shell never looks in vain instead of sleeping, and where one did, it does.
 #[test]
 fn wake_ups_come() {
     let shell = || Shell::bind(&[("lines", listen_address("0").unwrap())], Bounds::default());

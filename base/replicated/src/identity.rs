@@ -3,10 +3,10 @@
 //! A folder is *blank* or *formatted*. A blank one has nothing but a number that was drawn for it, its `disk`. Where all
 //! replicas of a command line are blank they found a group: the lowest of them draws the group's name and lists who has which
 //! disk, and each of the list is formatted with that. A disk that is not on the list has never held anything of the group, so
-//! whoever has it is a newcomer: it is given an id that nobody had before, catches up without a vote, and takes the place of
+//! whoever has it is a newcomer: it is given an id that no replica had before, catches up without a vote, and takes the place of
 //! the one of its number.
 //!
-//! An id is a replica's number and how often its disk was replaced, times 16. So what a lost disk had promised is nobody's
+//! An id is a replica's number and how often its disk was replaced, times 16. So what a lost disk had promised is no replica's
 //! promise any more. A replica of a number that founded nothing joins as a newcomer does, once an operator has asked for it
 //! (`standing`).
 
@@ -129,7 +129,7 @@ impl Identity {
     }
 }
 
-/// Bytes that say nobody.
+/// Bytes that say no replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoIdentity;
 

@@ -11,7 +11,7 @@
 //!   the bound messages are dropped, which consensus allows, and sent again when they are missed.
 //! * **Identity.** A folder is formatted once: the group's name, its replicas and the own number are pinned in a cell. A replica
 //!   refuses the folder of another, and a peer of another group. One whose folder is empty is a newcomer: the leader gives it an
-//!   id that nobody had, it catches up without a vote, and takes the place of what was lost. Votes are given and taken at an operator's word
+//!   id that no replica had, it catches up without a vote, and takes the place of what was lost. Votes are given and taken at an operator's word
 //!   ([`Group::want_vote`]).
 //! * **Disk.** One log with the replica's records. Two cells with snapshots, written in turn, so that the one that the
 //!   log's head names is there until the next one holds.

@@ -34,7 +34,7 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Links {
     service: u64,
-    /// Who this is; nobody is dialled before that is known.
+    /// Who this is; no peer is dialled before that is known.
     own: Option<Identity>,
     ways: Vec<Way>,
     /// Those that were accepted, and who speaks on each once it has said so.
@@ -64,7 +64,7 @@ impl Links {
         }
     }
 
-    /// From now on this is who speaks: connections on which it said that it is somebody else end, and are dialled anew.
+    /// From now on this is who speaks: connections on which it said that it is another replica end, and are dialled anew.
     pub(crate) fn speak_as<M>(&mut self, own: &Identity, now: Instant, out: &mut Outputs<M>) {
         self.own = Some(own.clone());
         for way in &mut self.ways {

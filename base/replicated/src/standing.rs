@@ -56,7 +56,7 @@ impl Standing {
         self.is_kept && !self.identity.is_blank()
     }
 
-    /// Who it says that it is; nobody before that is durable.
+    /// Who it says that it is; no replica before that is durable.
     pub(crate) fn speaks_as(&self) -> Option<&Identity> {
         self.is_kept.then_some(&self.identity)
     }
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(kept(0, 1).found(&[&blank(1), formatted]), None, "there is a group");
     }
 
-    /// Claim: a disk that did not found the group is no founder of it, whatever its number; it is told an id that nobody
+    /// Claim: a disk that did not found the group is no founder of it, whatever its number; it is told an id that none
     /// had, let in under that, and then the one of its number is let go. Another disk is told another id.
     #[test]
     fn a_lost_disk_comes_back_under_another_id() {

@@ -39,7 +39,7 @@ fn run(
     Ok(total)
 }
 
-/// Claim: a replica whose disk is lost comes back without a vote, is let in again under an id that nobody had, and nothing
+/// Claim: a replica whose disk is lost comes back without a vote, is let in again under an id that none had, and nothing
 /// that was acknowledged is lost; also where the only other one that had it crashes meanwhile, and in bad weather; and where
 /// each of the replicas loses its disk in turn.
 #[test]

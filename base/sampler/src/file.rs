@@ -93,7 +93,7 @@ impl StageTotals {
 pub struct Totals {
     /// By stage.
     pub stages: Vec<StageTotals>,
-    /// Records that were given after nobody took them out any more, or that could not be written.
+    /// Records that were given after they were taken out no more, or that could not be written.
     pub lost: u64,
     /// Times that a thread waited for room in its ring.
     pub waits: u64,

@@ -1,4 +1,4 @@
-//! A thread's own ring of records: one writes, one reads, nobody locks.
+//! A thread's own ring of records: one thread writes, one reads, neither locks.
 //!
 //! A record is three words. The writer stores them and then moves the head on (release); the reader sees the head (acquire)
 //! and then the words, so that it never reads half a record. Each side keeps what it last saw of the other's place, and
@@ -195,7 +195,7 @@ impl Ring {
         self.shared.head.0.store(self.head, Release);
     }
 
-    /// Waits for room, if it must; `false`: nobody takes out any more, and the record is lost and counted.
+    /// Waits for room, if it must; `false`: records are taken out no more, and the record is lost and counted.
     #[cold]
     fn has_room(&mut self) -> bool {
         let mut has_waited = false;

@@ -170,7 +170,7 @@ struct Writer {
 }
 
 impl Drop for Writer {
-    /// However it ends, nobody may wait for room that never comes.
+    /// However it ends, no thread may wait for room that never comes.
     fn drop(&mut self) {
         self.common.rings().iter().for_each(|ring| ring.close());
     }

@@ -45,7 +45,7 @@ pub(crate) struct End {
     pub(crate) place: Place,
     /// What its machine knows it as; none before it was told, and after it was told of the end.
     pub(crate) connection: Option<Connection>,
-    /// Its process was killed or has closed it: nobody is told any more.
+    /// Its process was killed or has closed it: it is told nothing more.
     pub(crate) is_gone: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Direction {
     taken: usize,
     /// When the last of it arrives: what is sent later does not arrive earlier.
     pub(crate) last_at: Instant0,
-    /// More than the bound waited here, and nobody has been told that it is gone.
+    /// More than the bound waited here, and neither end was told that it is gone.
     pub(crate) was_full: bool,
 }
 

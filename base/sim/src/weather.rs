@@ -17,7 +17,7 @@ pub enum Fault {
         /// How long it is down.
         down: Duration,
     },
-    /// A process loses its power: what was not synced is lost or torn, and nobody is told.
+    /// A process loses its power: what was not synced is lost or torn, without a word.
     Power {
         /// Which process.
         process: usize,

@@ -11,6 +11,7 @@ pub mod fuzz;
 mod handshake;
 mod limits;
 mod messages;
+mod peer;
 #[cfg(test)]
 mod tests;
 
@@ -19,3 +20,4 @@ pub use frame::{CONTROL_BYTES_MAX, Opcode, write_frame};
 pub use handshake::{Handshake, KEY_BYTES, Opening, accept_value, write_handshake};
 pub use limits::{Limits, WebSocketError};
 pub use messages::{Event, MessageReader, Progress, Sender};
+pub use peer::{peer, write_text};

@@ -90,7 +90,7 @@ pub fn promised(section: &mut Section<'_>, problems: &mut Problems) -> Level {
 struct Limits {
     /// Transactions beyond those that are looked at.
     beyond: u64,
-    /// Reads whose lists nobody handed over.
+    /// Reads whose lists were not handed over.
     unread: u64,
     /// Committed transactions that read something, and nothing was kept of it.
     unseen: u64,

@@ -127,7 +127,7 @@ impl Look<'_> {
         }
     }
 
-    /// A transaction that read a version: if it goes on to append, nobody else may have done so.
+    /// A transaction that read a version: if it goes on to append, no other may have done so.
     fn update(&mut self, place: u32, later: &[Op], key: Key, slot: u32) {
         if !later.iter().any(|op| op.key() == key && matches!(op.get(), MicroOp::Append { .. })) {
             return;

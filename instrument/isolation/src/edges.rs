@@ -3,7 +3,7 @@
 //! Beside the transactions it has two kinds of nodes, so that there are no more edges than in proportion to the history.
 //! A *moment* stands for all transactions answered between two sendings; each moment comes before the next one, so that
 //! two transactions of which one was answered before the other was sent have a path of moments between them. A *crowd*
-//! stands for the transactions whose appends to one list nobody saw: each that read the whole known list is before
+//! stands for the transactions whose appends to one list were not seen: each that read the whole known list is before
 //! all of them.
 
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ impl Relations<'_> {
     }
 
     fn ww(&self, emit: &mut impl FnMut(u32, u32, Kind)) {
-        // Of two keys that follow each other the second begins with the empty list, which nobody made.
+        // Of two keys that follow each other the second begins with the empty list, which no transaction made.
         let mut before = NONE;
         for by in &self.versions.made_by {
             if before != NONE && *by != NONE && before != *by {
@@ -207,7 +207,7 @@ impl Moments {
     }
 }
 
-/// The transactions whose appends nobody saw, by list.
+/// The transactions whose appends were not seen, by list.
 struct Crowds {
     list: Vec<Crowd>,
     /// Index into the list by key; [`NONE`] = none.

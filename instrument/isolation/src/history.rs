@@ -42,7 +42,7 @@ pub enum MicroOp {
     Read {
         /// The list.
         key: Key,
-        /// What was found; absent where nobody knows.
+        /// What was found; absent where it is unknown.
         found: Option<Prefix>,
     },
 }
@@ -95,7 +95,7 @@ impl Op {
 /// Who appends an element.
 #[derive(Clone, Copy, Debug)]
 struct Writer {
-    /// And [`GOES_ON`]; [`NONE`] = nobody.
+    /// And [`GOES_ON`]; [`NONE`] = no transaction.
     by: u32,
     /// To which list.
     key: Key,
@@ -181,7 +181,7 @@ impl History {
         self.orders.list(key, from, elements);
     }
 
-    /// Transactions that were committed for certain and read something, of which nobody said what they found.
+    /// Transactions that were committed for certain and read something, whose results were not handed over.
     #[must_use]
     pub fn unseen(&self) -> u64 {
         let is_unseen = |place: &u32| {
@@ -204,7 +204,7 @@ impl History {
         self.ids.is_empty()
     }
 
-    /// What was seen in a list, and nobody in the history appends there.
+    /// An element that was seen in a list, and no transaction of the history appends there.
     pub fn unwritten(&self) -> impl Iterator<Item = (Key, Element)> {
         let seen = self.orders.seen();
         seen.filter(|(key, element)| self.writer(*key, *element).is_none())

@@ -1,7 +1,7 @@
 //! Did what clients saw happen in some order? Algorithms on histories of transactions, and the checks made of them. No
 //! system is known here, nothing is read or written, and no clock is looked at.
 //!
-//! **List-append** ([`History`]). Each object is a list; a transaction appends elements, which nobody else ever appends,
+//! **List-append** ([`History`]). Each object is a list; a transaction appends elements, which no other ever appends,
 //! and reads whole lists. One read then shows every version that its key ever had, and each element says who wrote it,
 //! so that which transaction must stand before which can be read off:
 //!

@@ -65,7 +65,7 @@ impl<M: Model> Replay<M> {
         Self { model, latest: None, replayed: Replayed::default() }
     }
 
-    /// The next transaction in the order of commits; `span` is absent where nobody knows when it was under way.
+    /// The next transaction in the order of commits; `span` is absent where it is unknown when it was under way.
     pub fn next(
         &mut self,
         id: u64,

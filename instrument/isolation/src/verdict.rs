@@ -8,7 +8,7 @@ use crate::prefix::{Element, Key};
 /// What can be wrong with a history. The first ones are seen in one transaction or one list, the others are cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Anomaly {
-    /// A read found what nobody appended there.
+    /// A read found an element that was never appended there.
     GarbageRead,
     /// A read found an element twice.
     DuplicateElement,
@@ -328,7 +328,7 @@ pub struct Verdict {
     pub transactions: u64,
     /// Reads that were held against their lists.
     pub reads: u64,
-    /// Reads of lists that nobody handed over in full: they say nothing.
+    /// Reads of lists that were not handed over in full: they say nothing.
     pub unread: u64,
     /// What is wrong with it; the second says whether real time is needed to see it.
     pub anomalies: BTreeMap<(Anomaly, bool), Broken>,

@@ -73,7 +73,7 @@ impl Orders {
 
     /// What there is to know of every version of every list.
     pub(crate) fn versions(&mut self, history: &History) -> Versions {
-        // A list that nobody saw anything in may have been read as empty.
+        // A list in which nothing was seen may have been read as empty.
         self.lists.resize_with(self.lists.len().max(history.keys()), List::default);
         let rivals = std::mem::take(&mut self.rivals);
         Versions { rivals, ..Versions::new(&self.lists, history) }
@@ -87,9 +87,9 @@ pub(crate) struct Versions {
     hashes: Vec<u64>,
     /// The element that made the version; [`NONE`] for the empty list.
     pub(crate) elements: Vec<Element>,
-    /// Who made the version: the writer of its last element that somebody had committed.
+    /// Who made the version: the writer of its last element that was committed.
     pub(crate) made_by: Vec<u32>,
-    /// Who made the next one; [`NONE`] = nobody, as far as was seen.
+    /// Who made the next one; [`NONE`] = none, as far as was seen.
     pub(crate) ended_by: Vec<u32>,
     /// Versions that their writer went on from.
     intermediate: Vec<bool>,
@@ -106,7 +106,7 @@ pub(crate) struct Versions {
 /// The shortest lists of a key that hold something wrong.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spoilt {
-    /// An element that nobody appended there.
+    /// An element that was never appended there.
     pub(crate) garbage: Option<u32>,
     /// An element that stands there already.
     pub(crate) twice: Option<u32>,

@@ -1,5 +1,5 @@
 //! Until when what is outstanding after the load is waited for: the plan's bound, or a shorter one from the moment that
-//! somebody wants the trial to end. It waits for nothing itself.
+//! the trial is asked to end. It waits for nothing itself.
 
 use std::time::Duration;
 

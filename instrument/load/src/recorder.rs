@@ -50,7 +50,7 @@ pub(crate) struct WorkerReport {
     pub facts: WorkerFacts,
     /// When its last transaction had ended.
     pub drain_end: Stamp,
-    /// Whether somebody cut its drain.
+    /// Whether its drain was cut.
     pub cut: bool,
     /// Transactions that were outstanding when the drain's time was up.
     pub drain_left: u64,

@@ -244,7 +244,7 @@ impl NodeEventsWriter {
 
     fn note(&mut self, kept: Result<(), RecordError>) {
         if let Err(error) = kept {
-            // Worth more than the adapter's hundredth: without it nobody knows why there is no file.
+            // Worth more than the adapter's hundredth: without it the reason for the missing file is lost.
             self.facts.problems.truncate(PROBLEMS_MAX - 1);
             self.facts.problems.push(error.to_string());
         }

@@ -1,4 +1,4 @@
-//! A transactions.parquet by itself, as somebody copied it out of its folder: rows, and the names that its
+//! A transactions.parquet by itself, copied out of its folder: rows, and the names that its
 //! metadata holds. Without the folder there is no checksum; what the `parquet` crate makes of damaged pages is
 //! caught. It never writes.
 

@@ -340,7 +340,7 @@ pub struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    /// The first attempt of one that is nobody's, was due and given at the Unix epoch, for protocols that carry no
+    /// The first attempt of one that belongs to no client, was due and given at the Unix epoch, for protocols that carry no
     /// time.
     #[must_use]
     pub const fn new(id: TxId, kind: u32, payload: &'a [u8]) -> Self {

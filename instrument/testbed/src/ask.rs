@@ -78,7 +78,7 @@ impl Questioner {
         self
     }
 
-    /// How many bytes came behind answers, or between them, that nobody had asked for. Counted from the last call on.
+    /// How many unsolicited bytes came after answers or between them. Counted from the last call on.
     pub fn stray_bytes(&mut self) -> usize {
         std::mem::take(&mut self.dialogue.stray_bytes)
     }

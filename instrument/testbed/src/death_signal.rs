@@ -27,7 +27,7 @@ pub(crate) fn kill_with_parent(command: &mut Command, is_alone: bool) {
     let parent = getpid();
     let in_child = move || -> io::Result<()> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have been killed between fork and the call above; then nobody would send the signal.
+        // The parent may have been killed between fork and the call above; then no signal would come.
         if getppid() != Some(parent) && !(is_alone && getppid().is_none()) {
             return Err(io::Error::from_raw_os_error(rustix::io::Errno::SRCH.raw_os_error()));
         }

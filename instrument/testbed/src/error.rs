@@ -58,7 +58,7 @@ pub enum TestbedError {
         "the guard that ends the nodes if this process is killed could not be started: {0}; /bin/sh must be there"
     )]
     Guard(io::Error),
-    /// It ended while somebody waited for it.
+    /// It ended while it was waited for.
     #[error("node `{node}` ended before it was ready: {how}; {}", tail(log))]
     EndedBeforeReady {
         /// The node.

@@ -5,7 +5,7 @@ use model::quantity::show_count;
 
 /// Files that a run opens beside its connections: the record, logs, node pipes, what the runtime holds.
 const FILES_BESIDE: u64 = 64;
-/// More load than this part of the processors, before anything was started, is somebody else's.
+/// More load than this part of the processors, before anything was started, is that of other programs.
 const IDLE_LOAD_MAX: f64 = 0.25;
 
 /// Findings about the host for a run that opens `connections` connections to one address, most important

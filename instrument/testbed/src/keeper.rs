@@ -59,7 +59,7 @@ impl Keeper {
 
     /// Makes the thread look around: there is an order, or one more node to watch.
     pub(crate) fn wake(&self) {
-        // It fails only if nobody has listened 2^64 times, and then the bell is ringing.
+        // It fails only after 2^64 rings without a listener, and then the bell is ringing.
         let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
     }
 }
@@ -81,7 +81,7 @@ fn keep(processes: &Processes, orders: &Receiver<Order>, bell: &OwnedFd) {
     loop {
         match orders.try_recv() {
             Ok(mut order) => {
-                // If nobody waits for the answer any more, the child is dropped here and the thread's own end kills it.
+                // If the answer is not waited for any more, the child is dropped here and the thread's own end kills it.
                 let child = if order.is_alone {
                     own_namespace::spawn(&mut order.command)
                 } else {

@@ -243,7 +243,7 @@ impl Process {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(self.group), options) {
             Ok(None) => return None,
-            // ECHILD: somebody else in this process has reaped it; then its id is no longer ours to signal.
+            // ECHILD: another part of this process has reaped it; then its id is no longer ours to signal.
             Err(Errno::CHILD) => {}
             _ => {
                 let _ = kill_process_group(self.group, Signal::KILL);

@@ -132,7 +132,7 @@ impl ResourceSampler {
 impl Watcher {
     /// As [`ResourceSampler::watch`].
     pub fn watch(&self, name: &str, pid: u32) {
-        // It fails only if the sampler has ended; then there is nobody to tell.
+        // It fails only if the sampler has ended; then there is no sampler to tell.
         let _ = self.orders.send(Order::Watch(Watch { name: name.to_owned(), pid }));
     }
 }

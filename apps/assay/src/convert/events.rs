@@ -177,7 +177,7 @@ pub(super) fn import_own(events: &Path, runs: &Path) -> Result<Vec<String>, Fail
     let run = write_run("events", events, &stages, each_event, runs)?;
     let mut lines: Vec<String> = problem.into_iter().collect();
     if spans > 0 {
-        lines.push(format!("{spans} records of one transaction are left out: no load says which"));
+        lines.push(format!("{spans} records of single transactions are left out: an event file does not say which load they are of"));
     }
     lines.push(format!("wrote {}; next: assay report {0}", run.path().display()));
     Ok(lines)

@@ -71,7 +71,7 @@ fn processes(wanted: &str) -> Result<Vec<NodeFacts>, String> {
         .collect();
     found.sort_unstable();
     if found.is_empty() {
-        return Err(format!("--pid {wanted}: no process is called so; ps -e shows their names"));
+        return Err(format!("--pid {wanted}: no process has this name; ps -e shows their names"));
     }
     let name = |nth: usize| match found.len() {
         1 => source(wanted),
@@ -191,7 +191,7 @@ mod tests {
         let gone = NodeFacts { name: "x".into(), pid: u32::MAX, ..NodeFacts::default() };
         assert!(!Beside { nodes: vec![gone], ..Beside::default() }.after()[0].ended.is_empty());
         assert!(processes("4294967295").unwrap_err().contains("there is no such process"));
-        assert!(processes("no such program").unwrap_err().contains("no process is called so"));
+        assert!(processes("no such program").unwrap_err().contains("no process has this name"));
         assert_eq!(
             [source("Web Server"), source("(sd-pam)"), source("")],
             ["web-server", "sd-pam", "process"]

@@ -1,8 +1,18 @@
-"""A program that speaks the protocol of docs/exec.md and keeps its ledger in the way of its first argument."""
+"""A program that speaks the protocol of docs/exec.md and keeps its ledger in the way of its first argument: `writes` puts
+transactions into a log before it acknowledges them and reads it when it is started again; the others keep them in memory."""
 import json, os, socket, sys, threading
 
 way = sys.argv[1]
-lock, stored, asked = threading.Lock(), [], [0]
+lock, stored, asked, log = threading.Lock(), [], [0], [None]
+
+
+def deploy(question):
+    path = os.path.join(question["folder"], "log")
+    if question.get("life", 1) > 1:
+        with open(path) as old:
+            # A torn line at the end was never acknowledged.
+            stored.extend(int(line) for line in old if line.endswith("\n"))
+    log[0] = open(path, "a")
 
 
 def ledger():
@@ -27,6 +37,8 @@ def control(question):
     if question["do"] == "describe":
         return [{"did": "describe", "version": 1, "name": way, "stages": ["committed"],
                  "kinds": ["submit"], "ledger": True}]
+    if question["do"] == "deploy":
+        deploy(question)
     return ledger() if question["do"] == "ledger" else [{"did": question["do"]}]
 
 
@@ -34,6 +46,9 @@ def submit(question):
     ids = [transaction["id"] for transaction in question["tx"]]
     with lock:
         stored.extend(ids)
+        if way == "writes":
+            log[0].writelines(f"{id}\n" for id in ids)
+            log[0].flush()
     return [{"observed": [{"id": id, "reached": "committed"} for id in ids]}]
 
 

@@ -63,7 +63,7 @@ pub fn fault(world: &mut World) -> Checked {
     Ok(())
 }
 
-/// Nobody hears it, or it hears nobody, or both.
+/// No replica hears it, or it hears none, or both.
 fn isolate(world: &mut World, node: usize) {
     let ways = world.random.below(3);
     for other in 0..world.nodes.len() {

@@ -200,7 +200,7 @@ impl<M> Post<M> {
                 out.set_room(machine, self.room[machine]);
             } else {
                 receiver.is_awaited[self.own].store(true, Ordering::SeqCst);
-                // Room that came free just before nobody will tell of.
+                // No message will tell of room that came free just before.
                 if freed.load(Ordering::SeqCst) > 0 {
                     self.joint.boxes[self.own].tell();
                 }

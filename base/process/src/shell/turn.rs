@@ -40,7 +40,7 @@ const LISTENER_TOKENS: u64 = u64::MAX - 0xffff;
 const END_TOKENS: u64 = u64::MAX - 0xff;
 
 /// What the shell has to tell the node by itself, at the end of the turn: a node that answers at once with more
-/// of the same keeps nobody else from their turn.
+/// of the same keeps no other from its turn.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     Drained(Connection),

@@ -106,7 +106,7 @@ impl Desk {
         self.signal();
     }
 
-    /// One wake-up for all that is told until somebody looks.
+    /// One wake-up for all that is told until the shell looks.
     pub(super) fn tell(&self, done: &mut Vec<Done>) {
         if done.is_empty() {
             return;

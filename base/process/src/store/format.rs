@@ -11,7 +11,7 @@
 //! All numbers are little-endian. The stamp is drawn at random for each segment, so that what its file held in an
 //! earlier life is never taken for its own. `behind` is how many records before this one were not yet durable
 //! when this one was written: a record behind a broken one that says that the broken one was durable proves that
-//! something durable was lost. Without such a proof the broken one is the torn end of a write that nobody was told of.
+//! something durable was lost. Without such a proof the broken one is the torn end of a write that was never acknowledged.
 
 use std::ops::Range;
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// Claim: cut at any byte, and with any byte of the last write wrong, a segment holds exactly the records
-    /// before; no reader panics and none is refused, because nobody was told of that write.
+    /// before; no reader panics and none is refused, because that write was never acknowledged.
     #[test]
     fn a_torn_end_is_cut() {
         let (bytes, ends) = segment(8);
@@ -246,7 +246,7 @@ mod tests {
                         Broken { offset, number: 100 + u64::try_from(hit).unwrap() }
                     );
                 }
-                // The zeros between records are nobody's.
+                // The zeros between records belong to no record.
                 Ok(scan) => assert!(scan.records.len() == 8 && at + 8 > ends[hit], "{at}"),
             }
         }

@@ -234,7 +234,7 @@ pub(super) fn draw_stamp(files: &dyn Files) -> Result<u32, StoreError> {
     Ok(u32::from_le_bytes([a, b, c, d]).max(1))
 }
 
-/// A number that nobody has drawn before, as good as certainly.
+/// A number that was never drawn before, as good as certainly.
 ///
 /// # Errors
 /// When the system gives none.

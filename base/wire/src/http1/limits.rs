@@ -101,7 +101,7 @@ pub enum HttpError {
     /// The trailers go beyond their bound or are malformed.
     #[error("the trailer section is malformed or longer than {0} bytes")]
     Trailers(usize),
-    /// A switch of protocols that nobody asked for.
+    /// An unsolicited switch of protocols.
     #[error("the server switched protocols (101), which was not asked for")]
     SwitchingProtocols,
     /// A status that has no body, with a head that announces one: whether it comes is anybody's guess.

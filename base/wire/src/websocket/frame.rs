@@ -19,7 +19,7 @@ pub enum Opcode {
     Binary,
     /// The end of the connection.
     Close,
-    /// A question whether somebody is there.
+    /// A question whether the other end is there.
     Ping,
     /// Its answer.
     Pong,

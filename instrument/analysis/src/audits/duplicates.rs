@@ -1,4 +1,4 @@
-//! Answers that came more than once, or for a transaction that nobody submitted. A row counts once whatever comes, so
+//! Answers that came more than once, or for a transaction that was never submitted. A row counts once whatever comes, so
 //! the numbers hold; that no such answer comes is a threshold of every system.
 
 use model::quantity::show_count;
@@ -64,7 +64,7 @@ pub(super) mod tests {
     pub(in crate::audits) const GUILTY: &[Guilt] =
         &[("one answer comes twice", |trial| worker(trial).duplicate_answers = 1)];
 
-    /// Claim: a second answer and an answer for nobody each fail a threshold that nobody has to write, each in its own
+    /// Claim: a second answer and an answer to no transaction each fail a threshold that nobody has to write, each in its own
     /// words; the numbers hold.
     #[test]
     fn each_kind_of_twice() {

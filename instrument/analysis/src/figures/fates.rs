@@ -27,7 +27,7 @@ const ACKNOWLEDGED: u8 = 1;
 const REFUSED: u8 = 2;
 const UNANSWERED: u8 = 3;
 /// Which bits hold how often the ledger has it: not, once, more often, or as refused only. Of what was NEVER sent
-/// they hold why an entry of it is nobody's.
+/// they hold why an entry belongs to no transaction.
 const SEEN_ONE: u8 = 1 << 2;
 const SEEN_MORE: u8 = 2 << 2;
 const SEEN_REFUSED: u8 = 3 << 2;
@@ -187,7 +187,7 @@ impl Join {
         true
     }
 
-    /// A kind that nobody named is taken for one that is recorded: a row must not escape the ledger by a wrong number.
+    /// An unnamed kind is taken for one that is recorded: a row must not escape the ledger by a wrong number.
     #[inline]
     fn is_recorded(&self, kind: u32) -> bool {
         usize::try_from(kind).ok().and_then(|kind| self.is_recorded.get(kind)).is_none_or(|is| *is)
@@ -354,7 +354,7 @@ mod tests {
     }
     /// Claim: what the ledger does not record is never lost, and an entry of it is a phantom of its own; what was
     /// logged and refused is fine where it was refused, lost where it was acknowledged, and no late commit where
-    /// nobody answered; an entry that was accepted counts whatever refused ones stand beside it.
+    /// no answer came; an entry that was accepted counts whatever refused ones stand beside it.
     #[test]
     fn reads_and_refusals() {
         let kinds = [KindFacts::recorded("put"), KindFacts::read("get")];

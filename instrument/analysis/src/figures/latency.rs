@@ -357,7 +357,7 @@ fn at_least(low: f64, min: Option<i64>) -> f64 {
     min.map_or(low, |min| low.max(min as f64))
 }
 
-/// A distribution of which nobody is missing.
+/// A distribution of which no transaction is missing.
 pub(crate) fn distribution(
     all: &Histogram,
     mean_interval: Option<(f64, f64)>,

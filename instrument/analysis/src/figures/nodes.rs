@@ -378,7 +378,7 @@ mod tests {
         assert!(rates.len() > 50 && rates.iter().all(|(_, rate)| *rate == 420.0), "{rates:?}");
     }
 
-    /// Claim: of what nobody has declared, however it is called, nothing is made but mean, lowest and highest.
+    /// Claim: of a series that was not declared, whatever its name, only mean, lowest and highest are made.
     #[test]
     fn names_say_nothing() {
         let names = [

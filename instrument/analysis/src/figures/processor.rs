@@ -166,7 +166,7 @@ mod tests {
     }
 
     /// Claim: what a process used in the window is divided by what was committed in it; time before and after it counts as far
-    /// as it lies inside, and the host's is nobody's.
+    /// as it lies inside, and the host's belongs to none.
     #[test]
     fn time_of_the_window() {
         let steady: Vec<(i64, f64)> = (-2..=13).map(|second| (second, 0.5)).collect();

@@ -93,7 +93,7 @@ mod tests {
     }
 
     /// Claim: entries that are ours and have both times count, duplicates again, negative ones with their sign;
-    /// the moments are those of the list; what is nobody's and what has no time is left out, the latter counted.
+    /// the moments are those of the list; an entry of no transaction or without a time is left out, the latter counted.
     #[test]
     fn known_latencies() {
         let mut trial = Trial::clean();

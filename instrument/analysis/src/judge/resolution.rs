@@ -115,7 +115,7 @@ fn of_due(latency: &LatencyResult, of: Of, word: Word) -> Option<Interval> {
             high: it.due_high_ns.map(to_f64),
             beyond: Some(it.due_beyond),
         }),
-        // Infinite for certain: somebody is missing.
+        // Infinite for certain: a transaction is missing.
         Word::Moment("mean") if latency.missing > 0 || reached.count == 0 => None,
         Word::Moment(_) => of_reached(answered.as_ref().unwrap_or(reached), word),
     }

@@ -197,7 +197,7 @@ fn quantile(of: &Distribution, q: f64) -> Option<&Quantile> {
     of.quantiles.iter().find(|quantile| (quantile.q - q).abs() < 1e-12)
 }
 
-/// One number of a distribution of which nobody is missing; `None` where it is of nobody.
+/// One number of a distribution of which no transaction is missing; `None` where it is empty.
 fn number(from: &Distribution, word: Word) -> Option<Metric> {
     let value = match word {
         Word::Percentile(q) => {

@@ -57,7 +57,7 @@ pub fn read_hgrm(name: &str, input: Box<dyn BufRead + '_>) -> Result<Percentiles
         let why = "there is no percentile in it".to_owned();
         return Err(ExchangeError::Input { name: name.to_owned(), why });
     };
-    // The footer says it too; where somebody cut it off, the last line still does.
+    // The footer says it too; where it was cut off, the last line still does.
     found.count = last.count;
     if found.max_ms == 0.0 {
         found.max_ms = last.value_ms;

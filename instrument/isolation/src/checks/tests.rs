@@ -32,7 +32,7 @@ enum Lie {
     Honest,
     /// Reads of every fiftieth transaction are of what there was a hundred transactions ago.
     Stale,
-    /// Reads of every fiftieth transaction see an element that nobody appended.
+    /// Reads of every fiftieth transaction see an element that was never appended.
     Garbage,
     /// Every fiftieth transaction is acknowledged and has no effect.
     Forgets,

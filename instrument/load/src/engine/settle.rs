@@ -117,7 +117,7 @@ impl Engine<'_> {
             What::Ended { .. } => true,
         };
         if !is_last {
-            // The rest of its way is nobody's interest any more: it is given up in this turn.
+            // The rest of its way is not followed: it is given up in this turn.
             return;
         }
         self.count_late(found.tx);

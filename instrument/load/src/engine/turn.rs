@@ -75,7 +75,7 @@ pub(crate) fn run<D: Driver>(
     to.send(Message::Done(Box::new(report))).expect("the recorder outlives the workers");
 }
 
-/// Asks the scheduler to run this thread before others, so that somebody else's work does not make sends late:
+/// Asks the scheduler to run this thread before others, so that other work does not make sends late:
 /// lateness is the instrument's error bar. Only where processors are left for the system under test, and only
 /// where the host allows it (root, or a limit on nice); the facts say what was given, and the lag what it bought.
 fn take_precedence(workers: u32) -> i32 {

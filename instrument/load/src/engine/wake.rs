@@ -3,7 +3,7 @@
 //! take would cost half a processor at 10,000 transactions a second.
 //!
 //! It spins only where that is worth a processor: where a send would else be late by more than a part of a response time,
-//! and nobody else waits for the processor. It reads no clock and decides nothing of a transaction.
+//! and no other thread waits for the processor. It reads no clock and decides nothing of a transaction.
 
 use model::Stamp;
 

@@ -1,4 +1,4 @@
-//! A load that somebody wants to end, in virtual time: how long what is outstanding is waited for then.
+//! A load that is asked to end, in virtual time: how long what is outstanding is waited for then.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -29,7 +29,7 @@ pub fn same_in_pieces(session: &dyn Fn() -> Box<dyn Session>, stream: &[u8], pie
     let heard = |pieces: &[usize]| {
         let mut heard = replay::read(session().as_mut(), stream, pieces)
             .unwrap_or_else(|words| panic!("{words}"));
-        // How far it had come is nobody's business any more: the connection is closed.
+        // How far it had come does not matter: the connection is closed.
         if heard.error.is_some() || heard.found.is_closing {
             heard.used = 0;
         }

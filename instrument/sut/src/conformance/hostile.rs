@@ -63,6 +63,22 @@ pub struct Behaviour<'a> {
     pub seen: Seen,
 }
 
+impl<'a> Behaviour<'a> {
+    /// One of a server that greets as it should, named by its sentence.
+    #[must_use]
+    pub const fn answering(does: &'a str, answers: &'a [Step<'a>], seen: Seen) -> Self {
+        Self { name: does, does, greets: &[], answers, seen }
+    }
+}
+
+impl<'a> Step<'a> {
+    /// Says this; where it is to fail and not to break, nothing more comes.
+    #[must_use]
+    pub const fn saying(bytes: &'a [u8], seen: Seen) -> [Self; 2] {
+        [Self::Say(bytes), if matches!(seen, Seen::Failed) { Self::Hush } else { Self::Wait(0) }]
+    }
+}
+
 /// How much of what has no end is played, where the bound on what is held is not beyond it.
 const ENDLESS: usize = 200 << 10;
 

@@ -1,7 +1,7 @@
 //! One server's connection: a kept-alive HTTP/1.1 dialogue that never blocks. The caller polls; what is ready goes on.
 //!
-//! It must never hold bytes without bound, and never wait: a server that hangs costs its own questions and nobody
-//! else's.
+//! It must never hold bytes without bound, and never wait: a server that hangs costs its own questions and no
+//! other's.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -50,7 +50,7 @@ pub(crate) struct Dialogue {
     pending: Option<Pending>,
     pub(super) reader: ResponseReader,
     unread: Vec<u8>,
-    /// Bytes that nobody had asked for, since they were last looked at.
+    /// Unsolicited bytes, since they were last looked at.
     pub(super) stray_bytes: usize,
 }
 
@@ -208,7 +208,7 @@ impl Dialogue {
             };
             let Some(asked) = self.pending.as_ref().and_then(|pending| pending.asked) else {
                 self.stray_bytes += read;
-                // Bytes that nobody asked for: whatever they are, the next answer would not be told from them.
+                // Unsolicited bytes: whatever they are, the next answer would not be told from them.
                 self.give_up();
                 return Turn::Waiting;
             };

@@ -36,7 +36,7 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// Whether nobody listens there: the process is gone, or was never started.
+    /// Whether no process listens there: the process is gone, or was never started.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         matches!(self, Self::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused)

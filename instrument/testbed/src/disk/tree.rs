@@ -2,7 +2,7 @@
 //! cut. No kernel, no thread and no time in here: every rule about what is durable is in this file, in `names.rs`
 //! (names) and in `content.rs` (bytes), and is tested without mounting anything.
 //!
-//! It must never let anything become durable that nobody has synced, but when it has no room left: then it writes
+//! It must never let anything become durable that was not synced, but when it has no room left: then it writes
 //! everything back, as a kernel does, and counts that ([`Tree::written_back`]).
 
 use std::collections::BTreeMap;

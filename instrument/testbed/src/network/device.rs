@@ -23,7 +23,7 @@ pub(super) const PACKET_BYTES_MAX: u16 = 1_500;
 const QUEUE_PACKETS_MAX: u32 = 10_000;
 
 const TUN: &str = "/dev/net/tun";
-/// Its name in each namespace; nobody else's devices are there.
+/// Its name in each namespace; no other's devices are there.
 const DEVICE: &str = "assay0";
 /// The network's addresses: private, and in no routing table of the host.
 const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 0, 0);

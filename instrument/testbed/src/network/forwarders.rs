@@ -120,7 +120,7 @@ impl Forwarders {
 
     /// Ends all threads and closes all connections. What is underway is lost.
     pub(super) fn stop(&self) {
-        // It fails only if nobody has listened 2^64 times, and then the bell is ringing.
+        // It fails only after 2^64 rings without a listener, and then the bell is ringing.
         let _ = rustix::io::write(&self.shared.works.bell, &1_u64.to_ne_bytes());
         // A panic of a thread has been printed by the panic hook.
         if let Some(thread) = lock(&self.thread).take() {

@@ -86,7 +86,7 @@ impl Switch {
 
     /// Ends the thread and closes the devices. What waits is lost.
     pub(super) fn stop(&self) {
-        // It fails only if nobody has listened 2^64 times, and then the bell is ringing.
+        // It fails only after 2^64 rings without a listener, and then the bell is ringing.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {

@@ -10,7 +10,7 @@ pub(super) fn values(text: &[u8], wanted: &[String]) -> Vec<Option<f64>> {
     let mut found = vec![None; wanted.len()];
     for line in text.split(|byte| *byte == b'\n') {
         let Some((name, rest)) = named(line) else { continue };
-        // Most lines are of metrics that nobody asked for: they cost a search, not a parse.
+        // Most lines are of metrics that were not asked for: they cost a search, not a parse.
         let Ok(place) = wanted.binary_search_by(|it| it.as_bytes().cmp(name)) else { continue };
         if let Some(value) = value(rest) {
             let sum: &mut f64 = found[place].get_or_insert(0.0);

@@ -34,7 +34,7 @@ const COST: u32 = 100;
 const SAMPLES_MAX: usize = 2_000_000;
 /// A last, short round is taken at the end if at least this much has passed since the one before.
 const LAST_ROUND_MIN: Duration = Duration::from_millis(200);
-/// How long the last round waits for answers: nobody is kept waiting for a sample.
+/// How long the last round waits for answers: no trial waits for a sample.
 const LAST_WAIT_MAX: Duration = Duration::from_millis(250);
 /// Shorter than this a wait is not worth a timer.
 const WAIT_MIN: Duration = Duration::from_millis(1);
@@ -174,7 +174,7 @@ impl Rounds {
         }
     }
 
-    /// Waits until something is ready, somebody is given up, or it is `until`. Gives whether it is the end.
+    /// Waits until something is ready, a node is given up, or it is `until`. Gives whether it is the end.
     fn wait(&mut self, until: Instant, stop: Option<&UnixStream>) -> bool {
         let now = self.clock.now();
         let deadlines = self.nodes.iter().filter_map(|node| node.peer.deadline());

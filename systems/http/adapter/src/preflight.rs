@@ -245,7 +245,7 @@ impl Pass<'_> {
 /// Bytes that came behind an answer belong to the target that was answered.
 fn mark_stray(finding: Option<&mut PreflightFinding>, bytes: usize) {
     if let Some(finding) = finding.filter(|_| bytes > 0) {
-        let stray = format!("{bytes} bytes came behind its answer that nobody had asked for");
+        let stray = format!("{bytes} unsolicited bytes came after its answer");
         let known = std::mem::take(&mut finding.remark);
         finding.remark = if known.is_empty() { stray } else { format!("{known}; {stray}") };
     }

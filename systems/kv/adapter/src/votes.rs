@@ -118,7 +118,7 @@ impl Asked {
             match said {
                 Ok(Votes::Of(voters)) => return Ok(Ok(voters)),
                 Ok(Votes::Refused { why: Why::NotLeader, leader: NOBODY }) => {
-                    last = format!("{address} does not lead, and knows nobody who does");
+                    last = format!("{address} is not the leader, and knows of none");
                 }
                 Ok(Votes::Refused { why: Why::NotLeader, leader }) => {
                     last = format!("{address} does not lead, replica {leader} does");

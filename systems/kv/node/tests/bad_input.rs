@@ -514,7 +514,7 @@ fn silent_connections_cost_little() {
             assert_eq!(trusted.store(1, 2 + u64::try_from(index).unwrap()), done(), "{index}");
         }
     }
-    // All have been accepted once somebody who came behind them is served.
+    // All have been accepted once one that came after them is served.
     assert_eq!(replica.client().store(2, 1), done());
     let grown = replica.memory().saturating_sub(before);
     let each = grown / u64::try_from(count).unwrap();

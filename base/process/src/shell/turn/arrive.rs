@@ -162,7 +162,7 @@ impl<M> Turns<'_, M> {
         let Some(slot) = self.table.get(connection) else { return };
         let (Origin::Peer(peer), Stage::Dialling) = (slot.origin, slot.stage) else { return };
         let is_there = matches!(rustix::net::sockopt::socket_error(&slot.socket), Ok(Ok(())));
-        // A port of this host that nobody listens on may be given to the very socket that dials it.
+        // A port of this host without a listener may be given to the very socket that dials it.
         let names =
             (rustix::net::getsockname(&slot.socket), rustix::net::getpeername(&slot.socket));
         let is_itself = matches!(names, (Ok(own), Ok(Some(other))) if own == other);

@@ -1,4 +1,4 @@
-//! What is left after the power was cut, rule by rule. Every claim here is about a disk that nobody has mounted.
+//! What is left after the power was cut, rule by rule. Every claim here is about a disk that is not mounted.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn a_strict_disk_keeps_what_was_asked_for() {
     is(&lose(&mut tree), &[("/deep/a", "kept")]);
 }
 
-/// Claim: fdatasync of a file that has kept its size and its name makes its bytes durable and nobody's names; of one
+/// Claim: fdatasync of a file that has kept its size and its name makes its bytes durable and no names; of one
 /// that has grown, names too.
 #[test]
 fn a_sync_of_data_alone() {
@@ -180,7 +180,7 @@ fn the_other_ways_to_rename() {
 }
 
 /// Claim: a file that was removed and not synced is there again; a synced removal is not; a second name keeps a file;
-/// what nobody has open or can find takes no room.
+/// a file that is neither open nor in a folder takes no room.
 #[test]
 fn removals() {
     let mut tree = tree(NamesRule::Journal);

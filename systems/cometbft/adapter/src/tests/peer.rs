@@ -5,63 +5,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sut::conformance::Peer;
-use wire::websocket::{Event, Limits, MessageReader, Opcode, Sender, accept_value, write_frame};
-
-/// What a real node answers to a handshake with `key`.
-fn switched(key: &str) -> Vec<u8> {
-    format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
-        accept_value(key)
-    )
-    .into_bytes()
-}
-
-/// A message of text from a node.
-pub(super) fn said(out: &mut Vec<u8>, text: &str) {
-    write_frame(out, Opcode::Text, None, |out| out.extend_from_slice(text.as_bytes()));
-}
+pub(super) use wire::websocket::write_text as said;
 
 /// The peer; `answer` makes a node's words of a request.
 pub(super) fn peer(answer: fn(&Value) -> String) -> Peer {
-    let mut received = Vec::new();
-    let mut reader = None;
-    Box::new(move |bytes| {
-        received.extend_from_slice(bytes);
-        let mut out = Vec::new();
-        let reader = match &mut reader {
-            Some(reader) => reader,
-            None => {
-                let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") else {
-                    return out;
-                };
-                let head = String::from_utf8(received.drain(..end + 4).collect()).unwrap();
-                let mut lines = head.lines();
-                assert_eq!(lines.next(), Some("GET /websocket HTTP/1.1"));
-                let key = lines.find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
-                out.extend(switched(key.expect("a key")));
-                // Nodes ask whether their clients are there.
-                write_frame(&mut out, Opcode::Ping, None, |out| out.extend_from_slice(b"there?"));
-                reader.insert(MessageReader::new(Sender::Client, Limits::CLIENT))
-            }
-        };
-        loop {
-            let progress = reader.read(&received).unwrap();
-            let used = progress.used;
-            match progress.event {
-                Some(Event::Text(request)) => {
-                    let request: Value = serde_json::from_str(request).unwrap();
-                    said(&mut out, &answer(&request));
-                }
-                Some(Event::Pong(payload)) => assert_eq!(payload, b"there?"),
-                Some(other) => panic!("a session sent {other:?}"),
-                None => {
-                    received.drain(..used);
-                    return out;
-                }
-            }
-            received.drain(..used);
-        }
-    })
+    Box::new(wire::websocket::peer("/websocket", move |text| {
+        vec![answer(&serde_json::from_str(text).unwrap())]
+    }))
 }
 
 /// `broadcast_tx_sync` and `_async`: one in three refused for one of the reasons.

@@ -2,58 +2,16 @@
 
 use serde_json::{Value, json};
 use sut::conformance::Peer;
-use wire::websocket::{Event, Limits, MessageReader, Opcode, Sender, accept_value, write_frame};
+pub(super) use wire::websocket::write_text as said;
 
 use crate::accounts::keccak;
 use crate::hex;
 
-/// A message of text from a node.
-pub(super) fn said(out: &mut Vec<u8>, text: &str) {
-    write_frame(out, Opcode::Text, None, |out| out.extend_from_slice(text.as_bytes()));
-}
-
 /// The peer; `answer` makes a node's words of a request.
 pub(super) fn peer(answer: fn(&Value) -> String) -> Peer {
-    let mut received = Vec::new();
-    let mut reader = None;
-    Box::new(move |bytes| {
-        received.extend_from_slice(bytes);
-        let mut out = Vec::new();
-        let reader = match &mut reader {
-            Some(reader) => reader,
-            None => {
-                let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") else {
-                    return out;
-                };
-                let head = String::from_utf8(received.drain(..end + 4).collect()).unwrap();
-                let mut lines = head.lines();
-                assert_eq!(lines.next(), Some("GET / HTTP/1.1"));
-                let key = lines.find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
-                let accept = accept_value(key.expect("a key"));
-                out.extend(format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n").into_bytes());
-                // Nodes ask whether their clients are there.
-                write_frame(&mut out, Opcode::Ping, None, |out| out.extend_from_slice(b"there?"));
-                reader.insert(MessageReader::new(Sender::Client, Limits::CLIENT))
-            }
-        };
-        loop {
-            let progress = reader.read(&received).unwrap();
-            let used = progress.used;
-            match progress.event {
-                Some(Event::Text(request)) => {
-                    let request: Value = serde_json::from_str(request).unwrap();
-                    said(&mut out, &answer(&request));
-                }
-                Some(Event::Pong(payload)) => assert!(payload.is_empty() || payload == b"there?"),
-                Some(other) => panic!("a session sent {other:?}"),
-                None => {
-                    received.drain(..used);
-                    return out;
-                }
-            }
-            received.drain(..used);
-        }
-    })
+    Box::new(wire::websocket::peer("/", move |text| {
+        vec![answer(&serde_json::from_str(text).unwrap())]
+    }))
 }
 
 /// `eth_sendRawTransaction`: one in three refused for one of the reasons, and some taken with blanks in the reply.

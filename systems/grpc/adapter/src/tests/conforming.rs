@@ -1,51 +1,16 @@
 //! The contract's own suite, for sessions and systems.
 
-use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
+use sut::conformance::{Peer, Subject, http2_peer, session_conformance, system_conformance};
 use sut::{Session, System as _, Workload};
 
 use super::hostile_list::{SETTINGS, head, message, right, trailers};
 use super::{session, system};
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// A server that greets, and answers each call, the second of three before the first; one in five calls is not found.
+/// A server that answers each call, the second of three before the first; one in five calls is not found.
 pub(super) fn peer() -> Peer {
-    let (mut received, mut has_greeted, mut held) = (Vec::new(), false, Vec::new());
-    Box::new(move |bytes| {
-        received.extend_from_slice(bytes);
-        let mut out = Vec::new();
-        if !has_greeted && received.len() >= PREFACE.len() {
-            assert!(received.starts_with(PREFACE));
-            received.drain(..PREFACE.len());
-            has_greeted = true;
-            out.extend_from_slice(SETTINGS);
-        }
-        while has_greeted && received.len() >= 9 {
-            let length = usize::from(received[0]) << 16
-                | usize::from(received[1]) << 8
-                | usize::from(received[2]);
-            if received.len() < 9 + length {
-                break;
-            }
-            let (kind, flags) = (received[3], received[4]);
-            let stream = u32::from_be_bytes(received[5..9].try_into().unwrap());
-            received.drain(..9 + length);
-            if kind <= 1 && flags & 1 == 1 {
-                let answer = match stream % 10 {
-                    9 => [head(stream), trailers(stream, &[("grpc-status", "5")])].concat(),
-                    _ => right(stream),
-                };
-                if stream % 6 == 1 && held.is_empty() {
-                    held = answer;
-                } else {
-                    out.extend(answer);
-                    out.append(&mut held);
-                }
-            }
-        }
-        // The held answer comes when nothing more was asked.
-        out.append(&mut held);
-        out
+    http2_peer(SETTINGS, |stream| match stream % 10 {
+        9 => [head(stream), trailers(stream, &[("grpc-status", "5")])].concat(),
+        _ => right(stream),
     })
 }
 

@@ -15,23 +15,12 @@ const UNREAD_MAX: usize = 9 + 16_384;
 fn none_passes_unseen() {
     let list = behaviours();
     assert!(list.len() >= 30);
-    let steps: Vec<[Step<'_>; 2]> = list
-        .iter()
-        .map(|(_, bytes, seen)| {
-            let after = if *seen == Seen::Failed { Step::Hush } else { Step::Wait(0) };
-            [Step::Say(bytes), after]
-        })
-        .collect();
+    let steps: Vec<[Step<'_>; 2]> =
+        list.iter().map(|(_, bytes, seen)| Step::saying(bytes, *seen)).collect();
     let mut all: Vec<Behaviour<'_>> = list
         .iter()
         .zip(&steps)
-        .map(|((does, _, seen), answers)| Behaviour {
-            name: does,
-            does,
-            greets: &[],
-            answers,
-            seen: *seen,
-        })
+        .map(|((does, _, seen), answers)| Behaviour::answering(does, answers, *seen))
         .collect();
     let (empty, ping) = (frame(0, 0, 1, b""), frame(6, 0, 0, b"12345678"));
     let head = super::hostile_list::head(1);
@@ -41,13 +30,9 @@ fn none_passes_unseen() {
         ("sends frames of nothing without end", [Step::Flood(&head, &empty)], Seen::Broken),
         ("sends messages of nothing without end", [Step::Flood(&head, &zeros)], Seen::Failed),
     ];
-    all.extend(floods.iter().map(|(does, answers, seen)| Behaviour {
-        name: does,
-        does,
-        greets: &[],
-        answers,
-        seen: *seen,
-    }));
+    all.extend(
+        floods.iter().map(|(does, answers, seen)| Behaviour::answering(does, answers, *seen)),
+    );
     let system =
         system(r#""streams":2,"method":"shop.v1.Orders/Get","message":"{\"id\":\"{{$tx}}\"}""#);
     let made = || -> Box<dyn Session> { session(&system) };

@@ -86,7 +86,7 @@ fn preflight_tries_again_and_remarks() {
             "GET /once-reset true it failed before it succeeded: the server closed the connection without an answer",
             "GET /once-500 true it failed before it succeeded: 500 Internal Server Error",
             "GET /moved true a redirect is not followed, and counts as committed",
-            "GET /stray true 5 bytes came behind its answer that nobody had asked for",
+            "GET /stray true 5 unsolicited bytes came after its answer",
             "GET /ok true ",
         ]
     );

@@ -1,7 +1,7 @@
 //! HTTP/2 against peers that are functions of bytes: honest ones, for the contract's suite, and a list of what a server may do.
 
 use sut::conformance::{
-    Behaviour, Peer, Seen, Step, Subject, hostile_conformance, session_conformance,
+    Behaviour, Peer, Seen, Step, Subject, hostile_conformance, http2_peer, session_conformance,
     system_conformance,
 };
 use sut::{Link, Mark, Marks, Role, Session, System as _, Transaction, Workload};
@@ -32,42 +32,10 @@ fn session(system: &HttpSystem) -> Box<dyn Session> {
     }
 }
 
-/// A server that greets, and answers each request with 200 and `ok`, the second of three before the first.
+/// A server that answers each request with 200 and `ok`, the second of three before the first.
 fn peer() -> Peer {
-    let (mut received, mut has_greeted, mut held) = (Vec::new(), false, Vec::new());
-    Box::new(move |bytes| {
-        received.extend_from_slice(bytes);
-        let mut out = Vec::new();
-        if !has_greeted && received.len() >= PREFACE.len() {
-            assert!(received.starts_with(PREFACE));
-            received.drain(..PREFACE.len());
-            has_greeted = true;
-            out.extend_from_slice(SETTINGS);
-        }
-        while has_greeted && received.len() >= 9 {
-            let length = usize::from(received[0]) << 16
-                | usize::from(received[1]) << 8
-                | usize::from(received[2]);
-            if received.len() < 9 + length {
-                break;
-            }
-            let (kind, flags) = (received[3], received[4]);
-            let stream = u32::from_be_bytes(received[5..9].try_into().unwrap());
-            received.drain(..9 + length);
-            if kind <= 1 && flags & 1 == 1 {
-                let mut answer = frame(1, 4, stream, &[0x88]);
-                answer.extend(frame(0, 1, stream, b"ok"));
-                if stream % 6 == 1 && held.is_empty() {
-                    held = answer;
-                } else {
-                    out.extend(answer);
-                    out.append(&mut held);
-                }
-            }
-        }
-        // The held answer comes when nothing more was asked.
-        out.append(&mut held);
-        out
+    http2_peer(SETTINGS, |stream| {
+        [frame(1, 4, stream, &[0x88]), frame(0, 1, stream, b"ok")].concat()
     })
 }
 
@@ -257,34 +225,20 @@ fn flows_conform() {
 #[test]
 fn hostile_servers() {
     let list = behaviours();
-    let steps: Vec<[Step<'_>; 2]> = list
-        .iter()
-        .map(|(_, bytes, seen)| {
-            let after = if *seen == Seen::Failed { Step::Hush } else { Step::Wait(0) };
-            [Step::Say(bytes), after]
-        })
-        .collect();
+    let steps: Vec<[Step<'_>; 2]> =
+        list.iter().map(|(_, bytes, seen)| Step::saying(bytes, *seen)).collect();
     let mut behaviours: Vec<Behaviour<'_>> = list
         .iter()
         .zip(&steps)
-        .map(|((does, _, seen), answers)| Behaviour {
-            name: does,
-            does,
-            greets: &[],
-            answers,
-            seen: *seen,
-        })
+        .map(|((does, _, seen), answers)| Behaviour::answering(does, answers, *seen))
         .collect();
     let pings = frame(6, 0, 0, b"12345678");
-    let empty = frame(0, 0, 1, b"");
-    let endless = [[Step::Flood(&pings, &pings)], [Step::Flood(&pings, &empty)]];
-    behaviours.push(Behaviour {
-        name: "pings",
-        does: "pings without end",
-        greets: &[],
-        answers: &endless[0],
-        seen: Seen::Broken,
-    });
+    let (head, empty) = (frame(1, 4, 1, &[0x88]), frame(0, 0, 1, b""));
+    let endless = [[Step::Flood(&pings, &pings)], [Step::Flood(&head, &empty)]];
+    let does = ["pings without end", "sends frames of nothing without end"];
+    behaviours.extend(
+        does.iter().zip(&endless).map(|(does, it)| Behaviour::answering(does, it, Seen::Broken)),
+    );
     assert!(behaviours.len() >= 30);
     let system = of("{\"streams\":2}");
     let made = || session(&system);

@@ -1,0 +1,57 @@
+//! Servers as functions of bytes, honest ones, for protocols that several adapters speak.
+
+use super::Peer;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Bytes of the header of an HTTP/2 frame (RFC 9113 §4.1).
+const FRAME_HEADER_BYTES: usize = 9;
+
+/// An HTTP/2 server that greets with the frame `settings` and answers each request with the frames that `answer` makes of its
+/// stream, the second of three before the first.
+///
+/// # Panics
+/// The peer panics where a client begins with anything but the preface of HTTP/2.
+#[must_use]
+pub fn http2_peer(settings: &'static [u8], answer: fn(u32) -> Vec<u8>) -> Peer {
+    let (mut received, mut has_greeted, mut held) = (Vec::new(), false, Vec::new());
+    Box::new(move |bytes| {
+        received.extend_from_slice(bytes);
+        let mut out = Vec::new();
+        if !has_greeted && received.len() >= PREFACE.len() {
+            assert!(received.starts_with(PREFACE));
+            received.drain(..PREFACE.len());
+            has_greeted = true;
+            out.extend_from_slice(settings);
+        }
+        while has_greeted && received.len() >= FRAME_HEADER_BYTES {
+            let word = |at: usize| {
+                u32::from_be_bytes([
+                    received[at],
+                    received[at + 1],
+                    received[at + 2],
+                    received[at + 3],
+                ])
+            };
+            let (length, stream) = ((word(0) >> 8) as usize, word(5));
+            if received.len() < FRAME_HEADER_BYTES + length {
+                break;
+            }
+            let (kind, flags) = (received[3], received[4]);
+            received.drain(..FRAME_HEADER_BYTES + length);
+            // DATA or HEADERS with END_STREAM: the request is whole.
+            if kind <= 1 && flags & 1 == 1 {
+                let answer = answer(stream);
+                if stream % 6 == 1 && held.is_empty() {
+                    held = answer;
+                } else {
+                    out.extend(answer);
+                    out.append(&mut held);
+                }
+            }
+        }
+        // The held answer comes when nothing more was asked.
+        out.append(&mut held);
+        out
+    })
+}
