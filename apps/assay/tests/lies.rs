@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::{Place, alone, expect_audit, number, trial};
+use crate::harness::{Place, beside_others, expect_audit, number, trial};
 use serde_json::Value;
 
 /// How often each lie is told.
@@ -17,7 +17,7 @@ const INVENTED: u64 = 1 << 62;
 
 /// Runs 350,000 pipelined transactions at full speed against a liar; gives the document and its confession.
 fn liar(faults: &str) -> (Value, Vec<(String, u64)>) {
-    let _alone = alone();
+    let _beside = beside_others();
     let place = Place::new();
     let (said, document) = place.experiment(&format!(
         r#"

@@ -1,4 +1,4 @@
-//! The test programs of the workspace: built once, run several at a time, those that judge by real time one by one. A
+//! The test programs of the workspace: built once, run several at a time, those that start processes one by one beside them. A
 //! program that passed before with the same code and the same files is not run again.
 
 use std::collections::BTreeSet;
@@ -127,16 +127,14 @@ pub fn run(
     let (alone, beside): (Vec<_>, Vec<_>) =
         wanted.into_iter().partition(|(program, _)| is_alone(setting, program));
     let lanes = std::thread::available_parallelism().map_or(1, usize::from);
-    for (programs, lanes) in [(beside, lanes), (alone, 1)] {
-        for (program, key, ended) in in_lanes(setting, programs, lanes) {
-            let label = program.label(root);
-            if let Err(why) = &ended.result {
-                println!("\n=== {label}: {why}\n{}", ended.said);
-            } else {
-                stamps.passed(&label, key);
-            }
-            tally.done(&format!("tests {label}"), ended.result, ended.seconds);
+    for (program, key, ended) in in_lanes(setting, vec![(beside, lanes), (alone, 1)]) {
+        let label = program.label(root);
+        if let Err(why) = &ended.result {
+            println!("\n=== {label}: {why}\n{}", ended.said);
+        } else {
+            stamps.passed(&label, key);
         }
+        tally.done(&format!("tests {label}"), ended.result, ended.seconds);
     }
 }
 
@@ -151,17 +149,21 @@ struct Ended {
     seconds: f64,
 }
 
-/// Runs programs, so many at a time.
+/// A program and the digest under which it is known to have passed.
+type Keyed<'a> = (&'a Program, u64);
+
+/// Runs groups of programs beside each other, of each so many programs at a time.
 fn in_lanes<'a>(
     setting: &Setting<'_>,
-    programs: Vec<(&'a Program, u64)>,
-    lanes: usize,
+    groups: Vec<(Vec<Keyed<'a>>, usize)>,
 ) -> Vec<(&'a Program, u64, Ended)> {
-    let waiting = Mutex::new(programs.into_iter());
+    let groups: Vec<_> =
+        groups.into_iter().map(|(all, lanes)| (Mutex::new(all.into_iter()), lanes)).collect();
     let ended = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..lanes {
-            scope.spawn(|| {
+        for waiting in groups.iter().flat_map(|(all, lanes)| std::iter::repeat_n(all, *lanes)) {
+            let ended = &ended;
+            scope.spawn(move || {
                 loop {
                     let next = waiting.lock().expect("no lane panics with the lock").next();
                     let Some((program, key)) = next else { break };

@@ -11,7 +11,7 @@ use serde_json::Value;
 use testbed::{NodeSpec, Testbed};
 
 use super::{LIMIT, QUIETLY, agents_of, await_rows, due, experiment_at, nats_server};
-use crate::harness::{ASSAY, Place, Running, Said, alone, audit, await_that, pass, say};
+use crate::harness::{ASSAY, Place, Running, Said, audit, await_that, beside_others, pass, say};
 
 const NATS_PORT: u16 = 4_222;
 const HTTP_PORT: u16 = 8_080;
@@ -114,7 +114,7 @@ impl Hosts {
 /// counted.
 #[test]
 fn four_namespaces() {
-    let _alone = alone();
+    let _beside = beside_others();
     let Some(program) = nats_server() else { return };
     let Some(mut hosts) = Hosts::start(&program) else { return };
 
