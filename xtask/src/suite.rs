@@ -27,7 +27,7 @@ use tally::{Beside, Tally, beside, uptime_s};
 use test_programs::{Program, Setting};
 
 /// Seconds that the parts that take turns share in one run.
-const TURNS_SECONDS: u32 = 150;
+const TURNS_SECONDS: u32 = 90;
 
 /// The name of the end-to-end tests' program.
 const END_TO_END: &str = "end_to_end";

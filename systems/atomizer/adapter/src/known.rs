@@ -8,9 +8,9 @@
 //!
 //! Eight bytes of a SHA-256 name it: among fifty million that two agree has a chance of 1 in 15,000.
 
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use atomizer_node::protocol::Hash;
 use atomizer_node::protocol::request::NOBODY;
@@ -61,6 +61,9 @@ pub(crate) struct Known {
     /// The replica that was last said to lead.
     leader: AtomicU8,
 }
+
+/// The same, made when it is first used.
+pub(crate) type MadeLater = LazyLock<Arc<Known>, Box<dyn FnOnce() -> Arc<Known> + Send>>;
 
 impl Known {
     /// Recent are so many at least.

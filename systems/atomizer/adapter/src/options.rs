@@ -1,6 +1,6 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for. Every mistake is reported with its place.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use atomizer_node::shard::Lie;
 use model::Seed;
@@ -8,7 +8,7 @@ use model::options::{Options, Problems, Section};
 use model::plan::{Arrivals, LoadPlan};
 use sut::{Request, System};
 
-use crate::known::Known;
+use crate::known::{Known, MadeLater};
 use crate::session::Refresh;
 use crate::wallet::{OUTPUTS_EACH, Purse, Shares, Wallet};
 
@@ -46,8 +46,8 @@ pub(crate) struct Atomizer {
     /// How some of them lie, by number.
     pub(crate) lies: Vec<(u8, &'static str)>,
     pub(crate) purse: Purse,
-    /// What sessions tell and ask each other.
-    pub(crate) known: Arc<Known>,
+    /// What sessions tell and ask each other. A plan that is only looked at costs no table.
+    pub(crate) known: MadeLater,
     /// The main load's, once its seed is known.
     pub(crate) wallet: OnceLock<Wallet>,
 }
@@ -160,7 +160,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     if problems.list.len() > before {
         return None;
     }
-    let recent = recent.unwrap_or_else(|| recent_of(request.load));
+    let recent = usize::try_from(recent.unwrap_or_else(|| recent_of(request.load))).ok()?;
     let rate = request.load.is_some_and(|load| load.resend.is_some());
     Some(Box::new(Atomizer {
         atomizers: u8::try_from(atomizers).ok()?,
@@ -180,7 +180,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         shards: u8::try_from(shards).ok()?,
         lies,
         purse,
-        known: Arc::new(Known::new(usize::try_from(recent).ok()?)),
+        known: LazyLock::new(Box::new(move || Arc::new(Known::new(recent)))),
         wallet: std::sync::OnceLock::new(),
     }))
 }
