@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::harness::{Echo, Place, Running, beside_others, until};
 
-/// A search on echo, which refuses what is beyond `limit`.
+/// A search on echo, which refuses what is beyond `limit`, and ten at once: a machine that sends late sends in bursts.
 fn limited(limit: &str) -> String {
     format!(
         r#"
         [system]
         kind = "echo"
         [system.deploy]
-        faults = {{ limit = {{ rate = "{limit}", burst = 1 }} }}
+        faults = {{ limit = {{ rate = "{limit}", burst = 10 }} }}
         [load]
         rate = "20/s"
         connections = 2
@@ -41,8 +41,8 @@ fn a_limiter_is_found() {
     assert_eq!(search["end"], "found", "{search}");
     let confirmed = search["confirmed"].as_f64().unwrap();
     let refuted = search["refuted"].as_f64().unwrap();
-    // A machine that sends late sends in bursts, of which the limiter lets fewer through.
-    assert!((20.0..=112.0).contains(&confirmed) && refuted > confirmed, "{search}");
+    // Of 2 s it lets 210 through, nine tenths of 117/s: of larger bursts fewer, and more of those that come later.
+    assert!((20.0..=150.0).contains(&confirmed) && refuted > confirmed, "{search}");
     assert_eq!(search["limit"], "limiter", "{search}");
     let trials = search["trials"].as_array().unwrap();
     let mut confirming =
