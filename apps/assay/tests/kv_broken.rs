@@ -104,11 +104,18 @@ const RESTART: &str = r#"
         restart = "kv0"
     "#;
 
-/// Runs five seconds of lists on three replicas that are broken so.
+/// Runs five seconds of lists on three replicas that are broken so, which is found.
 fn run_broken(what: &str, deploy: &str, load: &str, faults: &str) -> Value {
+    let (said, document) = tried_broken(what, deploy, load, faults);
+    said.expect_code(99);
+    document
+}
+
+/// The same, whether it is found or not.
+fn tried_broken(what: &str, deploy: &str, load: &str, faults: &str) -> (harness::Said, Value) {
     let place = Place::new();
     let program = broken(&place, what);
-    let (said, document) = place.experiment(&format!(
+    place.experiment(&format!(
         r#"
         [system]
         kind = "kv"
@@ -128,9 +135,7 @@ fn run_broken(what: &str, deploy: &str, load: &str, faults: &str) -> Value {
         {load}
         {faults}
         "#
-    ));
-    said.expect_code(99);
-    document
+    ))
 }
 
 /// The audits and checks that object: each one's name and words.
@@ -230,7 +235,10 @@ fn stale_reads_of_a_leader_that_was_are_found() {
         partition = "kv0"
     "#;
     let deploy = format!("{QUICK}\n[links]\ndelay = \"0ms\"");
-    let document = run_broken("reads", &deploy, load, faults);
+    // Whether a client asks in the 300 ms in which it still leads is the machine's: without such a read there is nothing to find.
+    let mut tries = (0..3).map(|_| tried_broken("reads", &deploy, load, faults));
+    let found = tries.find(|(said, _)| said.code == 99);
+    let (_, document) = found.expect("one of three histories has a stale read");
     expect_accused(&document, "list-append", "in real time");
     expect_accused(&document, "list-append", "was answered at");
 }
