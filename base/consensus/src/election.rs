@@ -221,7 +221,7 @@ impl Replica {
             }
             self.accept(last, proposal, None, out);
         }
-        // What is left behind it cannot be chosen: no replica of a majority will accept anything below this ballot.
+        // Entries after it cannot be chosen: no replica of a majority will accept anything below this ballot.
         self.log.cut_behind(last);
         self.log.weigh_anew();
         let mut lead = Leadership::begin(now, last, barrier);

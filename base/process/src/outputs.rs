@@ -26,7 +26,7 @@ pub struct Outputs<M = Infallible> {
     awaits_turn_end: bool,
     /// One entry a place in the table of connections.
     slots: Vec<Slot>,
-    /// What is sent on connections that have ended: emptied at the next such call, never read.
+    /// Bytes for connections that have ended: emptied at the next such call, never sent.
     dropped: Vec<u8>,
     /// Places with something new to carry out, each once.
     touched: Vec<Connection>,

@@ -42,7 +42,7 @@ pub enum MicroOp {
     Read {
         /// The list.
         key: Key,
-        /// What was found; absent where it is unknown.
+        /// The list that it found; absent where it is unknown.
         found: Option<Prefix>,
     },
 }

@@ -1,4 +1,4 @@
-//! What must hold after every step, kept by an observer who sees all replicas at once.
+//! The invariants of every step, checked by an observer that sees all replicas at once.
 
 use std::collections::{BTreeMap, HashMap};
 

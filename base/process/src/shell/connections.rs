@@ -126,7 +126,7 @@ pub(super) struct Slot {
     pub(super) is_paused: bool,
     /// The node is to be told when all has been sent.
     pub(super) owes_drained: bool,
-    /// What the kernel has reported and the node was not told: it waits for its turn.
+    /// Events that the kernel has reported and the node was not told of yet.
     pub(super) reported: EventFlags,
     /// It has said something, and its handshake begins when one under way has ended.
     pub(super) waits_for_handshake: bool,

@@ -2,7 +2,7 @@
 
 use super::{Event, Limits, MessageReader, Opcode, Sender, accept_value, write_frame};
 
-/// What it pings with at once: servers ask whether their clients are there.
+/// The payload of the ping that it sends at once: servers ask whether their clients are there.
 const PING: &[u8] = b"there?";
 
 /// A server that is asked for `path`: it takes bytes of a client, whole messages or not, and gives those that come back: the
