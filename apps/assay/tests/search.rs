@@ -59,7 +59,7 @@ fn a_limiter_is_found() {
 #[test]
 fn nothing_is_kept() {
     let _beside = beside_others();
-    let text = limited("100/s").replace("success >= 90%", "p99 < 1ns");
+    let text = limited("100/s").replace("success >= 90%", "lost >= 1");
     let (said, document) = Place::new().experiment(&text);
     said.expect_code(99);
     assert_eq!(document["search"]["end"], "not_even", "{}", document["search"]);
