@@ -10,7 +10,7 @@ mod secured;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use record::RunFolder;
@@ -34,12 +34,54 @@ fn nats_server() -> Option<PathBuf> {
     found
 }
 
-fn serve(program: &PathBuf, address: SocketAddr) -> Server {
-    let listen =
-        ["-a".to_owned(), address.ip().to_string(), "-p".to_owned(), address.port().to_string()];
-    let mut command = Command::new(program);
-    command.args(listen).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    Server::start(&mut command, address)
+/// A system to load, where NATS serves or is to, and the place that runs and agents begin in.
+struct Spread {
+    echo: Echo,
+    place: Place,
+    program: PathBuf,
+    address: SocketAddr,
+    url: String,
+}
+
+impl Spread {
+    /// Nothing where `nats-server` is not installed.
+    fn new() -> Option<Self> {
+        let program = nats_server()?;
+        let address = Server::free_address();
+        let url = format!("nats://{address}");
+        Some(Self { echo: Echo::start(&[]), place: Place::new(), program, address, url })
+    }
+
+    /// Starts NATS.
+    fn serve(&self) -> Server {
+        let mut command = Command::new(&self.program);
+        let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());
+        command.args(["-a", &host, "-p", &port]).stdout(Stdio::null()).stderr(Stdio::null());
+        Server::start(&mut command, self.address)
+    }
+
+    /// Starts an agent, and waits until it says that it waits.
+    fn agent(&self) -> Running {
+        let spool = self.place.path().display().to_string();
+        let arguments = ["agent", "--nats", &self.url, "--group", "g", "--spool", &spool];
+        Running::start(&mut self.place.command(&arguments))
+    }
+
+    /// Starts a run of this text over so many agents.
+    fn run(&self, text: String, agents: u8) -> Running {
+        self.place.write("experiment.toml", text);
+        let spread = format!("g={agents}");
+        let spread = ["--agents", &spread, "--nats", &self.url];
+        let words: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
+        Running::start(&mut self.place.command(&words))
+    }
+}
+
+fn end(agents: impl IntoIterator<Item = Running>) {
+    for agent in agents {
+        agent.signal(Signal::TERM);
+        agent.finish();
+    }
 }
 
 fn experiment(echo: &Echo, schedule: &str, threads: u32, length: &str) -> String {
@@ -75,13 +117,6 @@ fn agents_of(place: &Place) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("it has facts");
     let facts: Value = serde_json::from_str(&text).expect("they are JSON");
     facts["load"]["agents"].as_array().cloned().unwrap_or_default()
-}
-
-/// Starts an agent of `place`, and waits until it says that it waits.
-fn agent(place: &Place, url: &str) -> Running {
-    let spool = place.path().display().to_string();
-    let arguments = ["agent", "--nats", url, "--group", "g", "--spool", &spool];
-    Running::start(&mut place.command(&arguments))
 }
 
 /// Waits until rows of the first agent have come.
@@ -125,18 +160,12 @@ fn two_agents_are_one_host() {
 #[test]
 fn a_killed_agent_is_counted() {
     let _beside = beside_others();
-    let Some(program) = nats_server() else { return };
-    let (echo, place) = (Echo::start(&[]), Place::new());
-    let address = Server::free_address();
-    let _server = serve(&program, address);
-    let url = format!("nats://{address}");
-    let (one, other) = (agent(&place, &url), agent(&place, &url));
-    let text = experiment(&echo, "rate = \"100/s\"", 1, "4s") + "drain = \"5m\"\n";
-    place.write("experiment.toml", text);
-    let spread = ["--agents", "g=2", "--nats", url.as_str()];
-    let arguments: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
-    let run = Running::start(&mut place.command(&arguments));
-    await_rows(&place);
+    let Some(spread) = Spread::new() else { return };
+    let (_server, place) = (spread.serve(), &spread.place);
+    let (one, other) = (spread.agent(), spread.agent());
+    let text = experiment(&spread.echo, "rate = \"100/s\"", 1, "4s") + "drain = \"5m\"\n";
+    let run = spread.run(text, 2);
+    await_rows(place);
     let spool = place.path().join(format!("assay-agent-{}", one.id()));
     assert!(spool.is_dir());
     one.signal(Signal::KILL);
@@ -148,7 +177,7 @@ fn a_killed_agent_is_counted() {
     let (outcome, detail) = audit(&document, "complete");
     assert_eq!(outcome, "failed", "{detail}");
     assert!(detail.contains("was lost") && detail.contains("were not offered"), "{detail}");
-    let agents = agents_of(&place);
+    let agents = agents_of(place);
     let lost: Vec<_> = agents.iter().filter(|it| it["lost"] != "").collect();
     assert_eq!(lost.len(), 1, "{agents:?}");
     let sum = |name: &str| agents.iter().filter_map(|it| it[name].as_u64()).sum::<u64>();
@@ -157,39 +186,29 @@ fn a_killed_agent_is_counted() {
         450,
         "all that was planned is counted: {agents:?}"
     );
-    other.signal(Signal::TERM);
-    other.finish();
+    end([other]);
 }
 
 /// Claim: a NATS that is killed in the middle and comes back costs no row and no verdict.
 #[test]
 fn a_killed_nats_costs_nothing() {
     let _beside = beside_others();
-    let Some(program) = nats_server() else { return };
-    let (echo, place) = (Echo::start(&[]), Place::new());
-    let address = Server::free_address();
-    let server = serve(&program, address);
-    let url = format!("nats://{address}");
-    let agents = [agent(&place, &url), agent(&place, &url)];
-    place.write("experiment.toml", experiment(&echo, "rate = \"100/s\"", 1, "4s"));
-    let spread = ["--agents", "g=2", "--nats", url.as_str()];
-    let arguments: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
-    let run = Running::start(&mut place.command(&arguments));
-    await_rows(&place);
+    let Some(spread) = Spread::new() else { return };
+    let (server, place) = (spread.serve(), &spread.place);
+    let agents = [spread.agent(), spread.agent()];
+    let run = spread.run(experiment(&spread.echo, "rate = \"100/s\"", 1, "4s"), 2);
+    await_rows(place);
     drop(server);
     pass(Duration::from_secs(2));
-    let _server = serve(&program, address);
+    let _server = spread.serve();
     let said = run.finish_within(LIMIT);
     said.expect_stderr("NATS is gone").expect_stderr("NATS is back");
-    let of = agents_of(&place);
+    let of = agents_of(place);
     assert!(of.iter().all(|it| it["lost"] == ""), "{of:?}");
-    assert_eq!(due(&place).len(), 450);
+    assert_eq!(due(place).len(), 450);
     assert_eq!(audit(&said.json(), "complete").0, "ok");
     assert!(trial(&said.json()).is_object());
-    for agent in agents {
-        agent.signal(Signal::TERM);
-        agent.finish();
-    }
+    end(agents);
 }
 
 /// An agent of another version, which answers every call.
@@ -215,18 +234,16 @@ fn foreign_agent(address: SocketAddr) {
 #[test]
 fn foreign_and_missing_agents_are_refused() {
     let _beside = beside_others();
-    let Some(program) = nats_server() else { return };
-    let (echo, place) = (Echo::start(&[]), Place::new());
-    let address = Server::free_address();
-    let _server = serve(&program, address);
-    let url = format!("nats://{address}");
-    place.write("experiment.toml", experiment(&echo, "rate = \"10/s\"", 1, "1s"));
-    let spread = ["--agents", "g=2", "--nats", url.as_str()];
-    let arguments: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
-    let said = place.assay(&arguments);
+    let Some(spread) = Spread::new() else { return };
+    let _server = spread.serve();
+    let run = || {
+        let text = experiment(&spread.echo, "rate = \"10/s\"", 1, "1s");
+        spread.run(text, 2).finish_within(LIMIT)
+    };
+    let said = run();
     said.expect_code(1).expect_stderr("expected 2 idle agents in group g, got none");
-    foreign_agent(address);
-    let said = place.assay(&arguments);
+    foreign_agent(spread.address);
+    let said = run();
     said.expect_code(1).expect_stderr("old-1").expect_stderr("assay.agents/9");
     said.expect_stderr("assay.agents/1");
 }

@@ -1,9 +1,10 @@
 //! A node that is a program of its own: built from the checkout where the user asks for it, found beside `assay`, and
 //! where it is not, the message says what to run.
 
+use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Place, beside_others, expect_holds, finish, trial};
+use crate::harness::{self, Place, beside_others, expect_holds, finish, trial};
 
 const EXPERIMENT: &str = r#"
     [system]
@@ -55,8 +56,7 @@ fn missing_is_told() {
     let place = Place::new();
     // Apart from the target folder nothing lies beside it.
     let alone = place.path().join("bin/assay");
-    std::fs::create_dir_all(place.path().join("bin")).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_assay"), &alone).unwrap();
+    harness::copy_program(Path::new(harness::ASSAY), &alone);
     let experiment = place.write("experiment.toml", EXPERIMENT);
     let started = |arguments: &[&str]| {
         let mut command = Command::new(&alone);

@@ -3,6 +3,8 @@
 //! The reader works on whatever has arrived so far and keeps nothing: it either finds a whole frame or asks
 //! for more. It never copies a payload and never waits for one that is longer than [`PAYLOAD_BYTES_MAX`].
 
+use std::io::{self, Read, Write};
+
 /// Bytes of the length in front of each payload.
 pub const LENGTH_BYTES: usize = 4;
 
@@ -61,6 +63,50 @@ pub fn write_frame(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     assert!(length <= PAYLOAD_BYTES_MAX, "a payload of {length} bytes is beyond the bound");
     let length = u32::try_from(length).expect("the bound fits 32 bits");
     out[start..start + LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Questions over a stream that blocks, one at a time: for what is asked beside a load, never for what is timed.
+#[derive(Debug)]
+pub struct Asker<S> {
+    stream: S,
+    unread: Vec<u8>,
+    used: usize,
+}
+
+impl<S: Read + Write> Asker<S> {
+    /// The stream bounds how long an answer is waited for.
+    pub const fn new(stream: S) -> Self {
+        Self { stream, unread: Vec::new(), used: 0 }
+    }
+
+    /// Sends the frames that `write` appends; gives the payload of the next frame that comes.
+    ///
+    /// # Errors
+    /// Those of the stream; `UnexpectedEof` where the peer closes it first; bytes that are no frame.
+    pub fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<&[u8]> {
+        let mut question = Vec::new();
+        write(&mut question);
+        self.stream.write_all(&question)?;
+        self.stream.flush()?;
+        self.unread.drain(..self.used);
+        self.used = 0;
+        let mut chunk = [0; 64 << 10];
+        loop {
+            if let Some(frame) = next_frame(&self.unread).map_err(io::Error::other)? {
+                self.used = frame.used;
+                break;
+            }
+            let count = self.stream.read(&mut chunk)?;
+            if count == 0 {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the peer closed the connection before it answered",
+                ));
+            }
+            self.unread.extend_from_slice(&chunk[..count]);
+        }
+        Ok(&self.unread[LENGTH_BYTES..self.used])
+    }
 }
 
 #[cfg(test)]

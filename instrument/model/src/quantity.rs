@@ -306,6 +306,15 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     Ok((n * scale as f64).round() as u64)
 }
 
+/// A size as [`parse_size`] takes it: to the byte, in the largest unit that divides it.
+#[must_use]
+pub fn show_size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = |(scale, _): &&(u64, &str)| bytes > 0 && bytes.is_multiple_of(*scale);
+    let (scale, unit) = units.iter().find(fits).copied().unwrap_or((1, "B"));
+    format!("{}{unit}", bytes / scale)
+}
+
 /// Parses a percentage, `99.9%` or `p99.9`, to a fraction of one.
 ///
 /// # Errors
@@ -454,9 +463,13 @@ mod tests {
         }
     }
 
-    /// Claim: sizes and percentages follow their units.
+    /// Claim: sizes and percentages follow their units, and a size that is shown is read back to the byte.
     #[test]
     fn sizes_and_percentages() {
+        for (bytes, text) in [(0, "0B"), (1_025, "1025B"), (3 << 10, "3KiB"), (1 << 30, "1GiB")] {
+            assert_eq!(show_size(bytes), text);
+            assert_eq!(parse_size(text), Ok(bytes));
+        }
         assert_eq!(parse_size("1KiB"), Ok(1024));
         assert_eq!(parse_size("16kB"), Ok(16_000));
         assert!(parse_size("16").is_err());

@@ -10,10 +10,11 @@ pub mod conformance;
 pub mod content;
 pub mod durability;
 mod marks;
+mod texts;
 
 use std::any::Any;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use model::plan::LoadPlan;
 use model::{Outcome, Seed, TxId};
 pub use testbed::ask::{self, Tls};
 pub use testbed::{NodeCare, Scrape, ScrapeSeries, Testbed};
+pub use texts::Texts;
 
 /// Why a system could not do what it was asked, for people: what was attempted, on what, what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +57,18 @@ pub enum SutError {
     /// The testbed failed.
     #[error(transparent)]
     Testbed(#[from] testbed::TestbedError),
+}
+
+/// The program that the experiment names, or else the one of this name that is installed.
+///
+/// # Errors
+/// [`SutError::Missing`], with both remedies.
+pub fn program(named: Option<&Path>, name: &str) -> Result<PathBuf, SutError> {
+    let installed = || testbed::install::find(name);
+    named.map(Path::to_owned).or_else(installed).ok_or_else(|| SutError::Missing {
+        program: name.to_owned(),
+        hint: format!("run: assay doctor --install {name}, or name one with system.deploy.program"),
+    })
 }
 
 /// One line of the list of systems: how an adapter is called and built.

@@ -32,6 +32,18 @@ pub fn free_port() -> Result<u16, TestbedError> {
     Ok(listener.local_addr().map_err(TestbedError::Port)?.port())
 }
 
+/// An address of a node's own, by its number in a trial. All of 127.0.0.0/8 is loopback, and in a part of it that a trial has
+/// for itself no connection of another process takes a port between its choice and its use.
+///
+/// # Panics
+/// If a trial has more than 255 nodes.
+#[must_use]
+pub fn own_loopback(run_mark: u64, number: usize) -> Ipv4Addr {
+    let [_, .., a, b] = run_mark.to_be_bytes();
+    let last = u8::try_from(number + 1).expect("few nodes");
+    Ipv4Addr::new(127, 64 + a % 128, b, last)
+}
+
 /// The first port that the kernel gives to connections.
 fn connections_from() -> u16 {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");

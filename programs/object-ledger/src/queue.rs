@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clock::Instant;
 use process::{Connection, Input, Node, Outputs};
+use wire::metrics::Number;
 
 use crate::data::{Batch, BatchId, Domain, TRANSACTION_BYTES_MAX, WHOLE_BYTES_MAX, hash};
 use crate::protocol::{Frame, Pop, Refused, kind, write_frame, write_refused};
@@ -295,9 +296,9 @@ impl Answering for Queue {
         &mut self.doors
     }
 
-    fn metrics(&self) -> String {
+    fn metrics(&self) -> Vec<Number> {
         let counts = self.counts;
-        wire::metrics::text(&[
+        vec![
             ("ledger_accepted_total", true, "Transactions acknowledged.", counts.accepted),
             ("ledger_refused_total", true, "Transactions refused.", counts.refused),
             ("ledger_batches_total", true, "Batches given out for the first time.", counts.given),
@@ -322,19 +323,7 @@ impl Answering for Queue {
                 "Bytes of transactions that are not done.",
                 self.bytes as u64,
             ),
-            (
-                "ledger_malformed_total",
-                true,
-                "Connections closed for what they sent.",
-                self.doors.malformed,
-            ),
-            (
-                "ledger_strangers_total",
-                true,
-                "Requests of strangers that were refused.",
-                self.doors.strangers,
-            ),
-        ])
+        ]
     }
 
     fn is_guarded(&self, kind: u8) -> bool {

@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use clock::Instant;
 use process::{Input, Node, Outputs, Stored};
+use wire::metrics::Number;
 
 use crate::chain::{Chain, Standing};
 use crate::data::{Hash, Malformed, PROPOSAL_BYTES, Proposal, Reader, VOID};
@@ -232,8 +233,8 @@ impl Answering for Sequencer {
         &mut self.doors
     }
 
-    fn metrics(&self) -> String {
-        wire::metrics::text(&[
+    fn metrics(&self) -> Vec<Number> {
+        vec![
             ("ledger_numbers_total", true, "Sequence numbers given.", self.durable),
             (
                 "ledger_unsigned_total",
@@ -241,19 +242,7 @@ impl Answering for Sequencer {
                 "Blocks without a signed token, refused.",
                 self.unsigned,
             ),
-            (
-                "ledger_malformed_total",
-                true,
-                "Connections closed for what they sent.",
-                self.doors.malformed,
-            ),
-            (
-                "ledger_strangers_total",
-                true,
-                "Requests of strangers that were refused.",
-                self.doors.strangers,
-            ),
-        ])
+        ]
     }
 
     fn is_guarded(&self, kind: u8) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clock::Instant;
 use process::{Connection, Input, Outputs};
+use wire::metrics::Number;
 
 use crate::data::Hash;
 use crate::known::{Guard, Standing};
@@ -39,6 +40,16 @@ pub struct Doors {
 }
 
 impl Doors {
+    /// For metrics.
+    const fn numbers(&self) -> [Number; 2] {
+        let malformed = "Connections closed for what they sent.";
+        let strangers = "Requests of strangers that were refused.";
+        [
+            ("ledger_malformed_total", true, malformed, self.malformed),
+            ("ledger_strangers_total", true, strangers, self.strangers),
+        ]
+    }
+
     /// A connection was accepted.
     pub fn opened(&mut self, connection: Connection, listener: usize) {
         let index = connection.index();
@@ -139,8 +150,8 @@ pub trait Answering {
     /// Its doors.
     fn doors(&mut self) -> &mut Doors;
 
-    /// What it says of itself.
-    fn metrics(&self) -> String;
+    /// Its numbers, without those of its doors.
+    fn metrics(&self) -> Vec<Number>;
 
     /// Whether requests of this kind are taken from those alone who have the secret.
     fn is_guarded(&self, kind: u8) -> bool;
@@ -153,7 +164,8 @@ pub trait Answering {
         match input {
             Input::Opened { connection, listener } => self.doors().opened(connection, listener),
             Input::Bytes(connection, bytes) if self.doors().wants_metrics(connection) => {
-                let text = || self.metrics();
+                let of_doors = self.doors().numbers();
+                let text = || wire::metrics::text(&[&self.metrics()[..], &of_doors].concat());
                 let (used, is_over) = wire::metrics::serve(bytes, text, out.send(connection));
                 out.used(used);
                 if is_over {

@@ -2,6 +2,7 @@
 
 use clock::Instant;
 use process::{Input, Node, Outputs};
+use wire::metrics::Number;
 
 use crate::data::Hash;
 use crate::delay::Delay;
@@ -43,22 +44,10 @@ impl Answering for Timestamp {
         &mut self.doors
     }
 
-    fn metrics(&self) -> String {
-        wire::metrics::text(&[
+    fn metrics(&self) -> Vec<Number> {
+        vec![
             ("ledger_tokens_total", true, "Timestamp tokens issued.", self.issued),
-            (
-                "ledger_malformed_total",
-                true,
-                "Connections closed for what they sent.",
-                self.doors.malformed,
-            ),
-            (
-                "ledger_strangers_total",
-                true,
-                "Requests of strangers that were refused.",
-                self.doors.strangers,
-            ),
-        ])
+        ]
     }
 
     fn is_guarded(&self, kind: u8) -> bool {

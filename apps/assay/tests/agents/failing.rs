@@ -5,27 +5,19 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::{LIMIT, QUIETLY, agent, agents_of, await_rows, experiment, nats_server, serve};
-use crate::harness::{
-    Echo, Place, Running, Server, audit, await_that, beside_others, pass, processes_of,
-};
+use super::{LIMIT, QUIETLY, Spread, agents_of, await_rows, end, experiment, nats_server};
+use crate::harness::{Echo, Place, Running, audit, await_that, beside_others, pass, processes_of};
 
 /// Claim: an agent that is stopped for a second and a half goes on and delivers all that it owes; it was late, which is
 /// said with its name, and the run is invalid.
 #[test]
 fn a_paused_agent_is_named() {
     let _beside = beside_others();
-    let Some(program) = nats_server() else { return };
-    let (echo, place) = (Echo::start(&[]), Place::new());
-    let address = Server::free_address();
-    let _server = serve(&program, address);
-    let url = format!("nats://{address}");
-    let agents = [agent(&place, &url), agent(&place, &url)];
-    place.write("experiment.toml", experiment(&echo, "rate = \"100/s\"", 1, "4s"));
-    let spread = ["--agents", "g=2", "--nats", url.as_str()];
-    let words: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
-    let run = Running::start(&mut place.command(&words));
-    await_rows(&place);
+    let Some(spread) = Spread::new() else { return };
+    let (_server, place) = (spread.serve(), &spread.place);
+    let agents = [spread.agent(), spread.agent()];
+    let run = spread.run(experiment(&spread.echo, "rate = \"100/s\"", 1, "4s"), 2);
+    await_rows(place);
     agents[0].signal(Signal::STOP);
     pass(Duration::from_millis(1_500));
     agents[0].signal(Signal::CONT);
@@ -33,17 +25,14 @@ fn a_paused_agent_is_named() {
     let document = said.json();
     said.expect_code(97);
     assert_eq!(audit(&document, "complete").0, "ok");
-    let of = agents_of(&place);
+    let of = agents_of(place);
     assert!(of.iter().all(|it| it["lost"] == "" && it["not_offered"] == 0), "{of:?}");
     let (outcome, detail) = audit(&document, "send_lag");
     assert_eq!(outcome, "failed", "{detail}");
     let name = format!("-{} was late", agents[0].id());
     assert!(detail.starts_with("agent ") && detail.contains(&name), "{detail}");
     assert!(detail.contains(&format!("-{} p", agents[1].id())), "the other is shown: {detail}");
-    for agent in agents {
-        agent.signal(Signal::TERM);
-        agent.finish();
-    }
+    end(agents);
 }
 
 /// Claim: an agent that is started before NATS says so, waits for it, and takes part in a run afterwards; one that is told
@@ -51,24 +40,19 @@ fn a_paused_agent_is_named() {
 #[test]
 fn an_agent_waits_for_nats() {
     let _beside = beside_others();
-    let Some(program) = nats_server() else { return };
-    let (echo, place) = (Echo::start(&[]), Place::new());
-    let address = Server::free_address();
-    let url = format!("nats://{address}");
+    let Some(spread) = Spread::new() else { return };
     // Hangs up on whoever comes: an agent that has come has set up all else, and goes on waiting.
-    let door = TcpListener::bind(address).expect("it is free");
-    let ended = agent(&place, &url);
+    let door = TcpListener::bind(spread.address).expect("it is free");
+    let ended = spread.agent();
     drop(door.accept().expect("the agent comes"));
     ended.signal(Signal::TERM);
     ended.finish_within(LIMIT).expect_code(0).expect_stderr("waits for it");
-    let early = agent(&place, &url);
+    let early = spread.agent();
     drop(door.accept().expect("the agent comes"));
     drop(door);
-    let _server = serve(&program, address);
-    place.write("experiment.toml", experiment(&echo, "rate = \"100/s\"", 1, "1s"));
-    let spread = ["--agents", "g=1", "--nats", url.as_str()];
-    let words: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
-    let said = place.assay(&words);
+    let _server = spread.serve();
+    let text = experiment(&spread.echo, "rate = \"100/s\"", 1, "1s");
+    let said = spread.run(text, 1).finish_within(LIMIT);
     assert_eq!(audit(&said.json(), "complete").0, "ok");
     early.signal(Signal::TERM);
     let said = early.finish_within(LIMIT);

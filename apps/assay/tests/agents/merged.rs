@@ -5,10 +5,9 @@ use std::io::BufReader;
 
 use model::{Outcome, Row};
 use record::{RunFolder, TrialFolder};
-use rustix::process::Signal;
 
-use super::{LIMIT, QUIETLY, agent, agents_of, experiment, nats_server, serve};
-use crate::harness::{Echo, Place, Running, Server, beside_others, number, trial};
+use super::{LIMIT, Spread, agents_of, experiment};
+use crate::harness::{beside_others, number, trial};
 
 /// All rows of a trial, in the order of their numbers.
 fn rows_of(trial: &TrialFolder) -> Vec<Row> {
@@ -32,17 +31,11 @@ fn highest(value: i64) -> i64 {
 #[test]
 fn merged_figures_are_those_of_all_rows() {
     let _beside = beside_others();
-    let Some(program) = nats_server() else { return };
-    let (echo, place) = (Echo::start(&[]), Place::new());
-    let address = Server::free_address();
-    let _server = serve(&program, address);
-    let url = format!("nats://{address}");
-    let agents = [agent(&place, &url), agent(&place, &url), agent(&place, &url)];
+    let Some(spread) = Spread::new() else { return };
+    let (_server, place) = (spread.serve(), &spread.place);
+    let agents = [spread.agent(), spread.agent(), spread.agent()];
     let poisson = "arrival = \"poisson\"\nrate = \"600/s\"";
-    place.write("experiment.toml", experiment(&echo, poisson, 1, "2s"));
-    let spread = ["--agents", "g=3", "--nats", url.as_str()];
-    let words: Vec<&str> = QUIETLY.into_iter().chain(spread).collect();
-    let said = Running::start(&mut place.command(&words)).finish_within(LIMIT);
+    let said = spread.run(experiment(&spread.echo, poisson, 1, "2s"), 3).finish_within(LIMIT);
     let document = said.json();
 
     // Each agent keeps the record of its last part until its next one, or its end.
@@ -55,7 +48,7 @@ fn merged_figures_are_those_of_all_rows() {
     raw.sort_unstable_by_key(|row| row.tx);
     assert!(raw.len() > 1_000, "{}", said.stderr);
     assert_eq!(
-        agents_of(&place).iter().map(|it| number(&it["rows"])).sum::<u64>(),
+        agents_of(place).iter().map(|it| number(&it["rows"])).sum::<u64>(),
         raw.len() as u64
     );
     let run = RunFolder::open(place.run_folder()).expect("a run folder");
@@ -121,8 +114,5 @@ fn merged_figures_are_those_of_all_rows() {
     assert_eq!(number(&counts["committed"]), count(Outcome::Committed));
     assert_eq!(number(&counts["unknown"]), count(Outcome::Unknown));
     assert_eq!(number(&counts["shed"]), count(Outcome::Shed));
-    for agent in agents {
-        agent.signal(Signal::TERM);
-        agent.finish();
-    }
+    super::end(agents);
 }

@@ -43,6 +43,14 @@ pub fn beside_others() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Copies a program, to be run. One that is written by this process could be open in a child that another test begins just
+/// then, and a program that is open for writing cannot be run.
+pub fn copy_program(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.parent().expect("it is in a folder")).expect("a folder");
+    let copied = Command::new("cp").args([from, to]).status().expect("there is cp");
+    assert!(copied.success(), "copying {}", from.display());
+}
+
 /// A value made once and used by several tests, one at a time.
 pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)

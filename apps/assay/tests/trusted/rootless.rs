@@ -63,8 +63,7 @@ fn run(file: &str, programs: &[&str], more: &[&str]) -> Option<(Place, Value, Sa
     let place = Place::new();
     let copy = |from: &Path, to: &str| {
         let to = place.path().join(to);
-        std::fs::create_dir_all(to.parent().expect("it is in a folder")).expect("a folder");
-        std::fs::copy(from, &to).expect("a file can be copied");
+        harness::copy_program(from, &to);
         to
     };
     let assay = copy(Path::new(harness::ASSAY), "bin/assay");
@@ -158,7 +157,7 @@ fn a_refusal_names_its_setting() {
     let _beside = beside_others();
     let place = Place::new();
     let to = place.path().join("assay");
-    std::fs::copy(harness::ASSAY, &to).expect("a file can be copied");
+    harness::copy_program(Path::new(harness::ASSAY), &to);
     std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
     // In a namespace of its own the number of further ones can be set to none, for that one alone.
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \

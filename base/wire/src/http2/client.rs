@@ -321,6 +321,11 @@ impl Client {
         }
     }
 
+    /// Whether a request was ever sent on this stream.
+    const fn has_begun(&self, id: u32) -> bool {
+        id < self.next_id && !id.is_multiple_of(2)
+    }
+
     fn data(
         &mut self,
         head: Head,
@@ -494,7 +499,12 @@ impl Client {
         told: &mut dyn FnMut(u64, Told<'_>) -> bool,
     ) -> Result<(), Http2Error> {
         let code = number(payload)?;
-        let Some(at) = self.place(head.stream)? else { return self.idle() };
+        let at = match self.place(head.stream) {
+            // A server may end a stream whose whole answer it has sent, so that the rest of the request is not (§8.1).
+            Err(Http2Error::Unasked) if self.has_begun(head.stream) => return self.idle(),
+            place => place?,
+        };
+        let Some(at) = at else { return self.idle() };
         let is_refused = code == REFUSED_STREAM;
         told(self.streams[at].tag, Told::End(Ended::Reset { why: code_name(code), is_refused }));
         self.end(at, false);

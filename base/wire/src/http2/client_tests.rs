@@ -144,8 +144,8 @@ fn windows() {
     assert_eq!(read(&mut client, &update(0, 0x7fff_ffff)), Err(Http2Error::Window));
 }
 
-/// Claim: a reset ends its request, a GOAWAY those that were not processed, and what was given up may be answered all the
-/// same.
+/// Claim: a reset ends its request, and after its answer nothing; a GOAWAY ends those that were not processed; and what was
+/// given up may be answered all the same.
 #[test]
 fn ends() {
     let (mut client, _) = open(4, b"");
@@ -160,6 +160,8 @@ fn ends() {
     assert!(client.is_closing() && client.outstanding() == 1);
     let last = frame(HEADERS, END_HEADERS | END_STREAM, 5, &block("200", &[]));
     assert_eq!(read(&mut client, &last).unwrap().0, ["2: 200 0 "]);
+    let after = frame(RST_STREAM, 0, 5, &0_u32.to_be_bytes());
+    assert_eq!(read(&mut client, &after).unwrap().0, Vec::<String>::new());
     client.reset();
     assert!(!client.is_closing() && !client.is_ready() && client.outstanding() == 0);
 }
@@ -182,6 +184,7 @@ fn breaches() {
         ),
         ("nobody's", headers(9, END_STREAM, &good), Http2Error::Unasked),
         ("an even stream", headers(2, END_STREAM, &good), Http2Error::Unasked),
+        ("a reset of nothing", frame(RST_STREAM, 0, 9, &[0; 4]), Http2Error::Unasked),
         (
             "again",
             [headers(1, END_STREAM, &good), headers(1, END_STREAM, &good)].concat(),

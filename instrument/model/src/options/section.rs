@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::{Options, Span, Value};
@@ -183,6 +184,24 @@ impl<'a> Section<'a> {
         self.quantity(key, "a size such as 512B, 16kB or 1KiB", quantity::parse_size, problems)
     }
 
+    /// A size in bytes with its unit, within a range.
+    pub fn size_within(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+        problems: &mut Problems,
+    ) -> Option<u64> {
+        let bytes = self.size(key, problems)?;
+        if range.contains(&bytes) {
+            return Some(bytes);
+        }
+        let [least, most, got] = [*range.start(), *range.end(), bytes].map(quantity::show_size);
+        let message =
+            format!("expected `{}` between {least} and {most}, got {got}", self.full(key));
+        self.reject(key, message, None, problems);
+        None
+    }
+
     /// A percentage, as a fraction of one.
     pub fn percent(&mut self, key: &'static str, problems: &mut Problems) -> Option<f64> {
         self.quantity(key, "a percentage such as 99.9%", quantity::parse_percent, problems)
@@ -289,6 +308,24 @@ impl<'a> Section<'a> {
     ) {
         let span = self.table.and_then(|t| t.get(key)).map_or(self.span, |(_, value)| value.span);
         problems.add(span, message, help);
+    }
+
+    /// Adds a problem at each of `others` that stands beside `key`.
+    pub fn reject_beside(
+        &mut self,
+        key: &'static str,
+        others: &[&'static str],
+        message: &str,
+        problems: &mut Problems,
+    ) {
+        if self.raw(key).is_none() {
+            return;
+        }
+        for other in others {
+            if self.raw(other).is_some() {
+                self.reject(other, message, Some(format!("remove it, or {key}")), problems);
+            }
+        }
     }
 
     /// Adds a problem if `key` is absent.

@@ -1,11 +1,34 @@
 //! Servers as functions of bytes, honest ones, for protocols that several adapters speak.
 
+use wire::websocket::accept_value;
+
 use super::Peer;
+use crate::{Marks, Session};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes of the header of an HTTP/2 frame (RFC 9113 §4.1).
 const FRAME_HEADER_BYTES: usize = 9;
+
+/// The session after an honest handshake of WebSocket.
+///
+/// # Panics
+/// If it asks for none, or does not take it.
+#[must_use]
+pub fn switched(mut session: Box<dyn Session>) -> Box<dyn Session> {
+    let mut hello = Vec::new();
+    session.open(&mut hello);
+    let text = String::from_utf8_lossy(&hello);
+    let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+    let key = key.expect("a session asks for WebSocket");
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
+        accept_value(key)
+    );
+    let used = session.receive(answer.as_bytes(), &mut Vec::new(), &mut Marks::default());
+    assert_eq!(used, Ok(answer.len()), "an honest handshake");
+    session
+}
 
 /// An HTTP/2 server that greets with the frame `settings` and answers each request with the frames that `answer` makes of its
 /// stream, the second of three before the first.

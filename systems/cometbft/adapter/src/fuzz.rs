@@ -2,17 +2,17 @@
 //! pieces; what it answers to questions aside; a manifest.
 
 use model::Seed;
-use sut::conformance::same_in_pieces;
-use sut::{Marks, Session};
-use wire::websocket::{Opcode, accept_value, write_frame};
+use sut::conformance::{same_in_pieces, switched};
+use sut::{Session, Texts};
+use wire::websocket::{Opcode, write_frame};
 
 use crate::answer::Method;
-use crate::channel::Channel;
 use crate::config_file;
 use crate::manifest;
 use crate::observer::{ObserveSession, SUBSCRIBE, Seen};
 use crate::rpc;
 use crate::session::SubmitSession;
+use crate::system::TARGET;
 
 /// Nodes of a manifest at most, as in an experiment.
 const NODES_MAX: usize = 200;
@@ -54,9 +54,9 @@ fn quick_is_exact(text: &str) {
     assert!(same && quick.txs.len() == exact.txs.len(), "{text}");
 }
 
-fn channel(greeting: &str) -> Channel {
+fn channel(greeting: &str) -> Texts {
     let greeting = (!greeting.is_empty()).then(|| greeting.to_owned());
-    Channel::new("node".to_owned(), greeting, Seed(1))
+    Texts::new("node".to_owned(), TARGET, greeting, Seed(1))
 }
 
 fn submitting(method: Method) -> Box<dyn Session> {
@@ -70,22 +70,6 @@ fn messages(piece: u8, lines: &[u8], session: &dyn Fn() -> Box<dyn Session>) {
         write_frame(&mut stream, Opcode::Text, None, |out| out.extend_from_slice(line));
     }
     same_in_pieces(&|| switched(session()), &stream, piece);
-}
-
-/// The session after its handshake.
-fn switched(mut session: Box<dyn Session>) -> Box<dyn Session> {
-    let mut hello = Vec::new();
-    session.open(&mut hello);
-    let text = String::from_utf8_lossy(&hello);
-    let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.split("\r\n").next());
-    let key = key.expect("a session asks for WebSocket");
-    let answer = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
-        accept_value(key)
-    );
-    let used = session.receive(answer.as_bytes(), &mut Vec::new(), &mut Marks::default());
-    assert_eq!(used, Ok(answer.len()), "an honest handshake");
-    session
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 
 mod answer;
 mod care;
-mod channel;
 mod config_file;
 mod fuzz;
 mod hexadecimal;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use model::TxId;
 use serde::Deserialize;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction, shown};
+use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction, shown};
 
 use crate::answer::RpcError;
-use crate::channel::Channel;
 use crate::session::COMMITTED;
 use crate::sightings::Sightings;
 use crate::transaction::Claim;
@@ -20,7 +19,7 @@ pub(crate) const SUBSCRIBE: &str =
 
 /// An observer's connection.
 pub(crate) struct ObserveSession {
-    channel: Channel,
+    channel: Texts,
     run_mark: u64,
     /// What others see too; absent: there are no others.
     sightings: Option<Arc<Sightings>>,
@@ -29,7 +28,7 @@ pub(crate) struct ObserveSession {
 
 impl ObserveSession {
     pub(crate) const fn new(
-        channel: Channel,
+        channel: Texts,
         run_mark: u64,
         sightings: Option<Arc<Sightings>>,
     ) -> Self {
@@ -58,7 +57,7 @@ impl Session for ObserveSession {
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
         let Self { channel, run_mark, sightings, is_subscribed } = self;
-        channel.receive(bytes, out, marks, |text, marks| {
+        channel.receive(bytes, out, marks, |text, _, marks| {
             block(text, *run_mark, sightings.as_deref(), marks)?;
             *is_subscribed = true;
             Ok(())

@@ -29,14 +29,7 @@ pub(crate) struct Program {
 impl Program {
     /// The one that the experiment names, or the one that is installed.
     pub(crate) fn find(named: Option<&Path>, clock: Clock) -> Result<Self, SutError> {
-        let installed = || testbed::install::find("cometbft");
-        let path =
-            named.map(Path::to_owned).or_else(installed).ok_or_else(|| SutError::Missing {
-                program: "cometbft".to_owned(),
-                hint:
-                    "run: assay doctor --install cometbft, or name one with system.deploy.program"
-                        .to_owned(),
-            })?;
+        let path = sut::program(named, "cometbft")?;
         let said = run(&path, &["version"], clock)?;
         let version = said.trim().to_owned();
         if !version.starts_with(KNOWN) {

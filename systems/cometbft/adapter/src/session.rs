@@ -6,10 +6,9 @@ use std::io::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::TxId;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction};
 
 use crate::answer::{Method, Reply, Verdict, quickly_accepted};
-use crate::channel::Channel;
 use crate::loadtime::Loadtime;
 
 /// The ladder's stages.
@@ -18,7 +17,7 @@ pub(crate) const COMMITTED: u8 = 1;
 
 /// A submitting connection.
 pub(crate) struct SubmitSession {
-    channel: Channel,
+    channel: Texts,
     method: Method,
     in_flight_max: u32,
     /// How payloads are made that carry the time; others come ready from the workload.
@@ -29,7 +28,7 @@ pub(crate) struct SubmitSession {
 
 impl SubmitSession {
     pub(crate) const fn new(
-        channel: Channel,
+        channel: Texts,
         method: Method,
         in_flight_max: u32,
         loadtime: Option<Loadtime>,
@@ -65,7 +64,7 @@ impl Session for SubmitSession {
         out: &mut Vec<u8>,
         marks: &mut Marks,
     ) -> Result<usize, ProtocolError> {
-        self.channel.receive(bytes, out, marks, found)
+        self.channel.receive(bytes, out, marks, |text, _, marks| found(text, marks))
     }
 
     fn abandon(&mut self, _tx: TxId) -> Abandon {

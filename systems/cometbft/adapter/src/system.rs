@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use sut::{
-    Deployment, Endpoint, Kind, Ledger, Link, Role, Session, SutError, System, Testbed, Workload,
+    Deployment, Endpoint, Kind, Ledger, Link, Role, Session, SutError, System, Testbed, Texts,
+    Workload,
 };
 
 use crate::answer::Method;
-use crate::channel::Channel;
 use crate::ledger::Chain;
 use crate::loadtime::{Loadtime, Stamp};
 use crate::manifest::Mode;
@@ -23,6 +23,9 @@ use crate::settle::Use;
 use crate::sightings::Sightings;
 use crate::testnet::{self, Wish};
 use crate::transaction::KeyValues;
+
+/// Where nodes speak WebSocket.
+pub(crate) const TARGET: &str = "/websocket";
 
 /// What the adapter remembers of a deployment: up to this height the chain is of earlier trials.
 struct HeightAtStart(u64);
@@ -52,7 +55,7 @@ impl CometBft {
     pub(crate) fn session(&self, role: Role, index: u32, address: SocketAddr) -> Box<dyn Session> {
         let seed = Seed(self.run_mark).split_index("connection", u64::from(index));
         let greeting = (role == Role::Observe).then(|| SUBSCRIBE.to_owned());
-        let channel = Channel::new(address.to_string(), greeting, seed);
+        let channel = Texts::new(address.to_string(), TARGET, greeting, seed);
         match role {
             Role::Submit | Role::Probe => Box::new(SubmitSession::new(
                 channel,

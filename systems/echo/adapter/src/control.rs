@@ -1,21 +1,19 @@
 //! Questions to the node beside the load: is a kind taken, is everything stored, what is in the ledger. A
 //! connection of its own, blocking and bounded in time; never used while transactions are timed.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use echo_node::protocol::{Reply, read_reply, write_check, write_ledger_request, write_sync};
-use wire::frames::next_frame;
+use wire::frames::Asker;
 
 /// The longest wait for the node to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    stream: TcpStream,
-    unread: Vec<u8>,
-    used: usize,
+    peer: Asker<TcpStream>,
 }
 
 impl Control {
@@ -24,7 +22,7 @@ impl Control {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, unread: Vec::new(), used: 0 })
+        Ok(Self { peer: Asker::new(stream) })
     }
 
     /// Has everything stored that the node holds. Gives the number of entries; `None`: it only counts them and keeps none.
@@ -52,27 +50,7 @@ impl Control {
     }
 
     fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<Reply<'_>> {
-        let mut question = Vec::new();
-        write(&mut question);
-        self.stream.write_all(&question)?;
-        self.unread.drain(..self.used);
-        self.used = 0;
-        let mut chunk = [0; 64 << 10];
-        loop {
-            let frame = next_frame(&self.unread).map_err(io::Error::other)?;
-            if let Some(used) = frame.map(|frame| frame.used) {
-                self.used = used;
-                break;
-            }
-            let count = self.stream.read(&mut chunk)?;
-            if count == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the node hung up"));
-            }
-            self.unread.extend_from_slice(&chunk[..count]);
-        }
-        let frame = next_frame(&self.unread).map_err(io::Error::other)?;
-        let frame = frame.expect("found above");
-        read_reply(frame.payload).map_err(io::Error::other)
+        read_reply(self.peer.ask(write)?).map_err(io::Error::other)
     }
 }
 

@@ -133,10 +133,6 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let mut workload = Section::open(request.workload, "workload", problems);
     let payload_bytes = payload_bytes(&mut workload, problems);
     verifies_content(&mut workload, problems);
-    if payload_bytes > PAYLOAD_BYTES_MAX {
-        let message = format!("`workload.payload` can be at most {PAYLOAD_BYTES_MAX} bytes");
-        workload.reject("payload", message, None, problems);
-    }
     let kinds = kinds(&mut workload, problems);
     let keys = keys(&mut workload, problems);
     let clients = workload.integer("clients", 1, CLIENTS_MAX, problems);
@@ -348,7 +344,7 @@ fn called(deploy: &mut Section<'_>, problems: &mut Problems) -> Vec<Role> {
 
 /// How long a payload is.
 pub(crate) fn payload_bytes(workload: &mut Section<'_>, problems: &mut Problems) -> u64 {
-    workload.size("payload", problems).unwrap_or(64)
+    workload.size_within("payload", 0..=PAYLOAD_BYTES_MAX, problems).unwrap_or(64)
 }
 
 /// Whether the check of what the ledger holds is wanted.

@@ -289,7 +289,7 @@ fn mistakes_are_named() {
         "`system.deploy.faults.limit.rate` is missing",
         "one stage cannot be out of order",
         "nothing reads",
-        "`workload.payload` can be at most 1048576 bytes",
+        "expected `workload.payload` between 0B and 1MiB",
     ] {
         assert!(wrong.iter().any(|said| said.contains(words)), "{words}\nnot in {wrong:#?}");
     }

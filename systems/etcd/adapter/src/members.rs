@@ -9,7 +9,7 @@ use std::time::Duration;
 use model::plan::CLIENT;
 use serde_json::Value;
 use sut::{SutError, Testbed};
-use testbed::{NodeSpec, install};
+use testbed::{NodeSpec, own_loopback};
 use wire::http1::{Asked, Limits, ResponseReader};
 
 use crate::gateway::post;
@@ -46,17 +46,9 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    fn find(&self) -> Result<PathBuf, SutError> {
-        self.program.clone().or_else(|| install::find(PROGRAM)).ok_or_else(|| SutError::Missing {
-            program: PROGRAM.to_owned(),
-            hint: "run: assay doctor --install etcd, or name one with system.deploy.program"
-                .to_owned(),
-        })
-    }
-
     /// Starts all of them and waits until each serves.
     pub(crate) fn start(&self, bed: &mut Testbed) -> Result<(Vec<SocketAddr>, PathBuf), SutError> {
-        let program = self.find()?;
+        let program = sut::program(self.program.as_deref(), PROGRAM)?;
         let names: Vec<String> = match self.count {
             1 => vec![NODE.to_owned()],
             count => (0..count).map(|number| format!("{NODE}{number}")).collect(),
@@ -67,7 +59,7 @@ impl Members {
             places.push(match bed.network_address(name)? {
                 Some(own) => (address(own, CLIENTS_PORT), address(own, MEMBERS_PORT)),
                 None => {
-                    let own = loopback(self.run_mark, number);
+                    let own = own_loopback(self.run_mark, number);
                     (address(own, CLIENTS_PORT), address(own, MEMBERS_PORT))
                 }
             });
@@ -104,14 +96,6 @@ impl Members {
         let folder = bed.node_folder(&names[0])?;
         Ok((addresses, folder))
     }
-}
-
-/// An address of a member's own. All of 127.0.0.0/8 is loopback, and in a part of it that a trial has for itself no
-/// connection of another process takes a port between its choice and its use.
-fn loopback(run_mark: u64, number: usize) -> Ipv4Addr {
-    let [_, .., a, b] = run_mark.to_be_bytes();
-    let last = u8::try_from(number + 1).expect("few members");
-    Ipv4Addr::new(127, 64 + a % 128, b, last)
 }
 
 /// Asks a member one question.

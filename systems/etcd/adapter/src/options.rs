@@ -32,12 +32,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
             format!("expected an option without its dashes such as unsafe-no-fsync, got `{wrong}`");
         deploy.reject("options", message, None, problems);
     }
-    for key in ["members", "program", "options"] {
-        if attach.is_some() && deploy.raw(key).is_some() {
-            let message = "members that run already have their own settings".to_owned();
-            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
-        }
-    }
+    let ours = ["members", "program", "options"];
+    let message = "members that run already have their own settings";
+    deploy.reject_beside("attach", &ours, message, problems);
     if count.is_some_and(|count| count % 2 == 0) {
         let message =
             "expected an odd number of members, of which a majority can be had: 1, 3 or 5";
@@ -45,12 +42,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     deploy.finish(problems);
     let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
-    if payload_bytes > PAYLOAD_BYTES_MAX {
-        let message =
-            format!("expected `workload.payload` of at most {PAYLOAD_BYTES_MAX} bytes, got more");
-        workload.reject("payload", message, None, problems);
-    }
+    let payload_bytes =
+        workload.size_within("payload", 0..=PAYLOAD_BYTES_MAX, problems).unwrap_or(64);
     workload.finish(problems);
     if problems.list.len() > before {
         return None;

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use clock::WallTime;
 use model::Seed;
-use sut::conformance::same_in_pieces;
-use sut::{Marks, Session};
-use wire::websocket::{KEY_BYTES, Opcode, accept_value, write_frame};
+use sut::Session;
+use sut::conformance::{same_in_pieces, switched};
+use wire::websocket::{Opcode, write_frame};
 
-use crate::channel::Channel;
 use crate::known::Known;
-use crate::observer::{ObserveSession, SUBSCRIBE, Success};
+use crate::observer::{ObserveSession, Success, texts};
 use crate::session::SubmitSession;
 use crate::view::View;
 
@@ -29,8 +28,7 @@ pub fn fuzz_ethereum(bytes: &[u8]) {
         let known = Arc::new(Known::default());
         known.give(&[0x11; 32], 1, WallTime::from_unix_ns(0));
         known.give(&[0x22; 32], 2, WallTime::from_unix_ns(0));
-        let greeting = if head[1] % 3 == 0 { "" } else { SUBSCRIBE };
-        let channel = Channel::new("node".to_owned(), greeting, Seed(1));
+        let channel = texts("node".to_owned(), head[1] % 3 != 0, Seed(1));
         let success = if head[1] % 3 == 1 { Success::Receipt } else { Success::Inclusion };
         switched(match head[1] % 3 {
             0 => Box::new(SubmitSession::new(channel, known, 16)),
@@ -38,23 +36,6 @@ pub fn fuzz_ethereum(bytes: &[u8]) {
         })
     };
     same_in_pieces(&session, &stream, head[0]);
-}
-
-/// The session behind its handshake.
-fn switched(mut session: Box<dyn Session>) -> Box<dyn Session> {
-    let mut hello = Vec::new();
-    session.open(&mut hello);
-    let text = String::from_utf8_lossy(&hello);
-    let key = text.split("Sec-WebSocket-Key: ").nth(1).and_then(|rest| rest.split("\r\n").next());
-    let key = key.expect("a session asks for WebSocket");
-    assert!(key.len() > KEY_BYTES);
-    let answer = format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\r\n",
-        accept_value(key)
-    );
-    let used = session.receive(answer.as_bytes(), &mut Vec::new(), &mut Marks::default());
-    assert_eq!(used, Ok(answer.len()), "an honest handshake");
-    session
 }
 
 #[cfg(test)]

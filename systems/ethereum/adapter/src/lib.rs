@@ -9,7 +9,6 @@
 
 mod accounts;
 mod answer;
-mod channel;
 mod checks;
 mod course;
 mod funds;

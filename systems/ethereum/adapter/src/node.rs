@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::plan::CLIENT;
 use serde_json::json;
 use sut::{SutError, Testbed};
-use testbed::{NodeSpec, free_port, install};
+use testbed::{NodeSpec, free_port};
 
 use crate::rpc::Rpc;
 
@@ -67,13 +67,7 @@ impl Wish {
     /// When the program is not there, or does not answer in time.
     pub fn start(&self, bed: &mut Testbed) -> Result<SocketAddr, SutError> {
         let word = self.which.word();
-        let program = self.program.clone().or_else(|| install::find(word));
-        let program = program.ok_or_else(|| SutError::Missing {
-            program: word.to_owned(),
-            hint: format!(
-                "run: assay doctor --install {word}, or name one with system.deploy.program"
-            ),
-        })?;
+        let program = sut::program(self.program.as_deref(), word)?;
         let folder = bed.node_folder(NODE)?;
         let (host, port) = match bed.network_address(NODE)? {
             Some(own) => (own, PORT),

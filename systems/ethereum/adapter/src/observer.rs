@@ -3,21 +3,28 @@
 
 use std::sync::Arc;
 
-use model::{Class, Outcome, TxId};
+use model::{Class, Outcome, Seed, TxId};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction};
 
 use crate::answer::Reply;
-use crate::channel::Channel;
 use crate::hex::{self, Hash};
 use crate::known::Known;
 use crate::session::{COMMITTED, VERIFIED};
 use crate::view::{Content, Header, Question, SUBSCRIPTION, View};
 
 /// The request that every observer begins with.
-pub(crate) const SUBSCRIBE: &str =
+const SUBSCRIBE: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"eth_subscribe","params":["newHeads"]}"#;
+
+/// A connection to a node; an observer's begins with its request, and acknowledges what it hears.
+pub(crate) fn texts(host: String, is_observer: bool, seed: Seed) -> Texts {
+    match is_observer {
+        true => Texts::new(host, "/", Some(SUBSCRIBE.to_owned()), seed).acknowledging(),
+        false => Texts::new(host, "/", None, seed),
+    }
+}
 
 /// What a reverted transfer is called in the report.
 pub(crate) const REVERTED: &str = "reverted";
@@ -33,7 +40,7 @@ pub(crate) enum Success {
 
 /// An observer's connection.
 pub(crate) struct ObserveSession {
-    channel: Channel,
+    channel: Texts,
     known: Arc<Known>,
     view: View,
     success: Success,
@@ -42,7 +49,7 @@ pub(crate) struct ObserveSession {
 
 impl ObserveSession {
     pub(crate) const fn new(
-        channel: Channel,
+        channel: Texts,
         known: Arc<Known>,
         view: View,
         success: Success,

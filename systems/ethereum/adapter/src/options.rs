@@ -98,12 +98,9 @@ fn wish(deploy: &mut Section<'_>, request: &Request<'_>, problems: &mut Problems
     }
     let gas_limit = deploy.integer("gas_limit", 100_000, 1 << 50, problems);
     let arguments = deploy.strings("arguments", problems).unwrap_or_default();
-    for key in ["node", "block_time", "gas_limit", "program", "arguments"] {
-        if deploy.raw("attach").is_some() && deploy.raw(key).is_some() {
-            let message = "a node that runs already has its own settings";
-            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
-        }
-    }
+    let ours = ["node", "block_time", "gas_limit", "program", "arguments"];
+    let message = "a node that runs already has its own settings";
+    deploy.reject_beside("attach", &ours, message, problems);
     Wish {
         which,
         program: deploy.string("program", problems).map(|path| request.folder.join(path)),

@@ -5,10 +5,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use model::TxId;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction};
 
 use crate::answer::{Reply, quickly_accepted, refusal};
-use crate::channel::Channel;
 use crate::hex::{self, Hash};
 use crate::known::Known;
 use crate::transfer;
@@ -20,13 +19,13 @@ pub(crate) const VERIFIED: u8 = 2;
 
 /// A submitting connection.
 pub(crate) struct SubmitSession {
-    channel: Channel,
+    channel: Texts,
     known: Arc<Known>,
     in_flight_max: u32,
 }
 
 impl SubmitSession {
-    pub(crate) const fn new(channel: Channel, known: Arc<Known>, in_flight_max: u32) -> Self {
+    pub(crate) const fn new(channel: Texts, known: Arc<Known>, in_flight_max: u32) -> Self {
         Self { channel, known, in_flight_max }
     }
 }

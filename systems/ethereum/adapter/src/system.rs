@@ -13,14 +13,13 @@ use sut::{
 };
 
 use crate::accounts::{Account, Address, PREPARING};
-use crate::channel::Channel;
 use crate::course::Course;
 use crate::funds;
 use crate::hex;
 use crate::known::Known;
 use crate::ledger::{Chain, Use};
 use crate::node::Wish;
-use crate::observer::{ObserveSession, SUBSCRIBE, Success};
+use crate::observer::{ObserveSession, Success, texts};
 use crate::rpc::Rpc;
 use crate::session::SubmitSession;
 use crate::transfer::{Terms, Transfers};
@@ -74,8 +73,7 @@ impl Ethereum {
         begun: u64,
     ) -> Box<dyn Session> {
         let seed = Seed(self.run_mark).split_index("connection", u64::from(index));
-        let greeting = if role == Role::Observe { SUBSCRIBE } else { "" };
-        let channel = Channel::new(address.to_string(), greeting, seed);
+        let channel = texts(address.to_string(), role == Role::Observe, seed);
         let known = Arc::clone(&self.known);
         match role {
             Role::Submit | Role::Probe => {

@@ -83,11 +83,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         }
     }
     let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes = workload.size("payload", problems).unwrap_or(0);
-    if payload_bytes > PAYLOAD_BYTES_MAX {
-        let message = format!("`workload.payload` can be at most {PAYLOAD_BYTES_MAX} bytes");
-        workload.reject("payload", message, None, problems);
-    }
+    let payload_bytes =
+        workload.size_within("payload", 0..=PAYLOAD_BYTES_MAX, problems).unwrap_or(0);
     let recorded = words(workload.strings("kinds", problems));
     let reads = words(workload.strings("reads", problems)).unwrap_or_default();
     let recorded = recorded

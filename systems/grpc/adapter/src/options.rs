@@ -55,11 +55,9 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Grp
     let streams = workload.integer("streams", 1, STREAMS_MAX, reading.problems).unwrap_or(STREAMS);
     let outcomes = workload.section("status", reading.problems);
     let outcomes = Outcomes::read(outcomes, reading.problems);
-    let bytes_max = workload.size("message_bytes_max", reading.problems).unwrap_or(MESSAGE_BYTES);
-    if bytes_max > MESSAGE_BYTES_MAX {
-        let message = format!("expected at most 64MiB, got {bytes_max} bytes");
-        workload.reject("message_bytes_max", message, None, reading.problems);
-    }
+    let bytes_max = workload
+        .size_within("message_bytes_max", 0..=MESSAGE_BYTES_MAX, reading.problems)
+        .unwrap_or(MESSAGE_BYTES);
     let has_preflight = workload.boolean("preflight", reading.problems).unwrap_or(true);
     let wishes = reading.wishes(&mut workload);
     let pool = pool(&mut workload, request, reading.problems);

@@ -85,11 +85,9 @@ impl Rules {
             workload.reject("limited_text", message, None, problems);
         }
         let limited_texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
-        let kept = workload.size("body_kept_max", problems).unwrap_or(BODY_KEPT_DEFAULT);
-        if kept > BODY_KEPT_MAX {
-            let message = format!("`workload.body_kept_max` is at most 16MiB, but is {kept} bytes");
-            workload.reject("body_kept_max", message, None, problems);
-        }
+        let kept = workload
+            .size_within("body_kept_max", 0..=BODY_KEPT_MAX, problems)
+            .unwrap_or(BODY_KEPT_DEFAULT);
         let expected = Expected::read(workload, problems);
         let reads_bodies = error.is_some()
             || limited_pointer.is_some()
@@ -435,7 +433,7 @@ mod tests {
                 "`workload.error_text_pointer` says nothing without `workload.error_pointer`",
                 "`workload.limited_pointer` must be a JSON pointer, but `error.data` does not begin with `/`",
                 "`workload.limited_text` holds an empty text, which every body contains",
-                "`workload.body_kept_max` is at most 16MiB, but is 1073741824 bytes",
+                "expected `workload.body_kept_max` between 0B and 16MiB, got 1GiB",
             ]
         );
     }

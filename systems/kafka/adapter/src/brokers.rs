@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use model::plan::CLIENT;
 use sut::{SutError, Testbed};
-use testbed::{NodeSpec, install};
+use testbed::{NodeSpec, own_loopback};
 
 use crate::control::Control;
 
@@ -64,36 +64,19 @@ struct Plan {
     controllers: SocketAddr,
 }
 
-/// An address of a broker's own. All of 127.0.0.0/8 is loopback, and in a part of it that a trial has for itself no
-/// connection of another process takes a port between its choice and its use.
-fn loopback(run_mark: u64, number: usize) -> Ipv4Addr {
-    let [_, .., a, b] = run_mark.to_be_bytes();
-    let last = u8::try_from(number + 1).expect("few brokers");
-    Ipv4Addr::new(127, 64 + a % 128, b, last)
-}
-
 /// The number of a broker among the controllers, from its place: they count from 1.
 fn number_of(place: usize) -> i32 {
     i32::try_from(place + 1).expect("few brokers")
 }
 
 impl Brokers {
-    fn find(&self) -> Result<PathBuf, SutError> {
-        self.program.clone().or_else(|| install::find(PROGRAM)).ok_or_else(|| SutError::Missing {
-            hint: format!(
-                "run: assay doctor --install {PROGRAM}, or name one with system.deploy.program"
-            ),
-            program: PROGRAM.to_owned(),
-        })
-    }
-
     /// Starts all of them and waits until each takes clients. Gives where they are, the folder of the first, and the version
     /// as the jars say it.
     pub(crate) fn start(
         &self,
         bed: &mut Testbed,
     ) -> Result<(Vec<Place>, PathBuf, String), SutError> {
-        let program = self.find()?;
+        let program = sut::program(self.program.as_deref(), PROGRAM)?;
         let names: Vec<String> = match self.count {
             1 => vec![NODE.to_owned()],
             count => (0..count).map(|number| format!("{NODE}{number}")).collect(),
@@ -101,7 +84,7 @@ impl Brokers {
         let mut plans = Vec::new();
         for (number, name) in names.into_iter().enumerate() {
             let host = bed.network_address(&name)?;
-            let host = IpAddr::V4(host.unwrap_or_else(|| loopback(self.run_mark, number)));
+            let host = IpAddr::V4(host.unwrap_or_else(|| own_loopback(self.run_mark, number)));
             let at = |port| SocketAddr::new(host, port);
             plans.push(Plan { name, clients: at(BROKER_PORT), controllers: at(CONTROLLER_PORT) });
         }
@@ -224,7 +207,7 @@ mod tests {
             heap_mib: 256,
             settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         };
-        let at = |number, port| SocketAddr::new(IpAddr::V4(loopback(7, number)), port);
+        let at = |number, port| SocketAddr::new(IpAddr::V4(own_loopback(7, number)), port);
         let plan = |number| Plan {
             name: format!("kafka{number}"),
             clients: at(number, BROKER_PORT),

@@ -1,7 +1,9 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for.
 
-use model::options::{Problems, Section};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use model::options::{Problems, Section};
 use sut::{Request, System};
 
 use crate::brokers::Brokers;
@@ -17,8 +19,7 @@ const IN_FLIGHT_BOUND: u64 = 200;
 
 /// Heap of a broker unless said otherwise, and its bounds, bytes.
 const HEAP_BYTES: u64 = 256 << 20;
-const HEAP_BYTES_MIN: u64 = 128 << 20;
-const HEAP_BYTES_MAX: u64 = 8 << 30;
+const HEAP_RANGE: RangeInclusive<u64> = 128 << 20..=8 << 30;
 
 /// Brokers at most.
 const BROKERS_MAX: u64 = 3;
@@ -30,7 +31,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let attach = deploy.addresses("attach", "127.0.0.1:9092", problems);
     let count = deploy.integer("brokers", 1, BROKERS_MAX, problems);
     let program = deploy.string("program", problems).map(|path| request.folder.join(path));
-    let heap_bytes = deploy.size("heap", problems).unwrap_or(HEAP_BYTES);
+    let heap_bytes = deploy.size_within("heap", HEAP_RANGE, problems).unwrap_or(HEAP_BYTES);
     let settings = settings(&mut deploy, problems);
     let acks = match deploy.one_of("acks", &["all", "1", "0"], problems) {
         Some("0") => 0,
@@ -40,19 +41,12 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     // The default of Kafka's own producer: on where nothing speaks against it.
     let idempotence = deploy.boolean("enable_idempotence", problems);
     let in_flight_max = deploy.integer("in_flight_max", 1, IN_FLIGHT_BOUND, problems);
-    for key in ["brokers", "program", "heap", "settings"] {
-        if attach.is_some() && deploy.raw(key).is_some() {
-            let message = "brokers that run already have their own settings".to_owned();
-            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
-        }
-    }
+    let ours = ["brokers", "program", "heap", "settings"];
+    let message = "brokers that run already have their own settings";
+    deploy.reject_beside("attach", &ours, message, problems);
     if count == Some(2) {
         let message = "expected a number of brokers of which a majority can be had: 1 or 3";
         deploy.reject("brokers", message, None, problems);
-    }
-    if !(HEAP_BYTES_MIN..=HEAP_BYTES_MAX).contains(&heap_bytes) {
-        let message = "expected `system.deploy.heap` between 128MiB and 8GiB".to_owned();
-        deploy.reject("heap", message, None, problems);
     }
     if idempotence == Some(true) && acks != -1 {
         let message = "a broker counts a producer's records only with `acks = \"all\"`".to_owned();
@@ -60,13 +54,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     deploy.finish(problems);
     let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
     let least = u64::try_from(NUMBER_BYTES).expect("a small number");
-    if !(least..=PAYLOAD_BYTES_MAX).contains(&payload_bytes) {
-        let message =
-            format!("expected `workload.payload` between {least} and {PAYLOAD_BYTES_MAX} bytes");
-        workload.reject("payload", message, None, problems);
-    }
+    let range = least..=PAYLOAD_BYTES_MAX;
+    let payload_bytes = workload.size_within("payload", range, problems).unwrap_or(64);
     workload.finish(problems);
     if problems.list.len() > before {
         return None;

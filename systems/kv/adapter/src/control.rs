@@ -1,23 +1,21 @@
 //! Questions to a replica beside the load: how does it stand, what is in its ledger. A connection of its own, blocking and
 //! bounded in time; never used while transactions are timed.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use kv_node::protocol::{self, Digest, KEY_BYTES, Reply, State, Why, read_reply};
 use rustls::{ClientConnection, StreamOwned};
 use sut::Tls;
-use wire::frames::next_frame;
+use wire::frames::Asker;
 
 /// The longest wait for a replica to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    stream: Box<dyn Stream>,
-    unread: Vec<u8>,
-    used: usize,
+    peer: Asker<Box<dyn Stream>>,
 }
 
 /// Bytes both ways, encrypted or not.
@@ -58,7 +56,7 @@ impl Control {
                 Box::new(StreamOwned::new(client.map_err(io::Error::other)?, stream))
             }
         };
-        Ok(Self { stream, unread: Vec::new(), used: 0 })
+        Ok(Self { peer: Asker::new(stream) })
     }
 
     /// What everything but how the replica stands begins with; it waits until it is known who leads.
@@ -111,28 +109,8 @@ impl Control {
     }
 
     fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<Reply<'_>> {
-        let mut question = Vec::new();
-        write(&mut question);
-        self.stream.write_all(&question)?;
-        self.stream.flush()?;
-        self.unread.drain(..self.used);
-        self.used = 0;
-        let mut chunk = [0; 64 << 10];
-        loop {
-            let frame = next_frame(&self.unread).map_err(io::Error::other)?;
-            if let Some(used) = frame.map(|frame| frame.used) {
-                self.used = used;
-                break;
-            }
-            let count = self.stream.read(&mut chunk)?;
-            if count == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the replica hung up"));
-            }
-            self.unread.extend_from_slice(&chunk[..count]);
-        }
-        let frame = next_frame(&self.unread).map_err(io::Error::other)?;
-        let frame = frame.expect("found above");
-        read_reply(frame.payload).map_err(|_| io::Error::other("the replica's answer is none"))
+        read_reply(self.peer.ask(write)?)
+            .map_err(|_| io::Error::other("the replica's answer is none"))
     }
 }
 

@@ -107,11 +107,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
 
     let mut workload = Section::open(request.workload, "workload", problems);
     let sort = read_sort(&mut workload, Seed(0), problems);
-    let value_bytes = workload.size("value", problems).unwrap_or(VALUE_BYTES);
-    if value_bytes > VALUE_BYTES_MAX {
-        let message = format!("`workload.value` can be at most {VALUE_BYTES_MAX} bytes");
-        workload.reject("value", message, None, problems);
-    }
+    let value_bytes =
+        workload.size_within("value", 0..=VALUE_BYTES_MAX, problems).unwrap_or(VALUE_BYTES);
     if let Sort::Puts(puts) = sort
         && value_bytes.saturating_mul(puts.puts.into()) > VALUE_BYTES_MAX
     {

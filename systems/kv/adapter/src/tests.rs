@@ -173,7 +173,7 @@ fn options_are_read() {
             vec![],
             "has its own settings",
         ),
-        (vec![], vec![("value", text("1MiB"))], "can be at most"),
+        (vec![], vec![("value", text("1MiB"))], "`workload.value` between"),
         (vec![], vec![("kind", text("maps"))], "it is one of"),
         (vec![], vec![("kind", text("put")), ("puts", text("65"))], "workload.puts"),
         (vec![("fsync", text("no"))], vec![], "system.deploy.fsync"),

@@ -45,12 +45,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     let in_flight_max = deploy.integer("in_flight_max", 1, 4_096, problems);
     let has_ids = deploy.boolean("message_ids", problems);
-    for key in ["servers", "program", "version", "sync_interval"] {
-        if attach.is_some() && deploy.raw(key).is_some() {
-            let message = "servers that run already have their own settings".to_owned();
-            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
-        }
-    }
+    let ours = ["servers", "program", "version", "sync_interval"];
+    let message = "servers that run already have their own settings";
+    deploy.reject_beside("attach", &ours, message, problems);
     if count.is_some_and(|count| count % 2 == 0) {
         let message =
             "expected an odd number of servers, of which a majority can be had: 1, 3 or 5";
@@ -58,13 +55,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     }
     deploy.finish(problems);
     let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
     let least = u64::try_from(DIGITS).expect("a small number");
-    if !(least..=PAYLOAD_BYTES_MAX).contains(&payload_bytes) {
-        let message =
-            format!("expected `workload.payload` between {least} and {PAYLOAD_BYTES_MAX} bytes");
-        workload.reject("payload", message, None, problems);
-    }
+    let range = least..=PAYLOAD_BYTES_MAX;
+    let payload_bytes = workload.size_within("payload", range, problems).unwrap_or(64);
     workload.finish(problems);
     if problems.list.len() > before {
         return None;

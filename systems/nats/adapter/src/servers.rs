@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::plan::CLIENT;
 use sut::{SutError, Testbed};
-use testbed::{NodeSpec, install};
+use testbed::{NodeSpec, own_loopback};
 
 use crate::control::Control;
 
@@ -51,26 +51,13 @@ struct Plan {
     servers: SocketAddr,
 }
 
-/// An address of a server's own. All of 127.0.0.0/8 is loopback, and in a part of it that a trial has for itself no
-/// connection of another process takes a port between its choice and its use.
-fn loopback(run_mark: u64, number: usize) -> Ipv4Addr {
-    let [_, .., a, b] = run_mark.to_be_bytes();
-    let last = u8::try_from(number + 1).expect("few servers");
-    Ipv4Addr::new(127, 64 + a % 128, b, last)
-}
-
 impl Servers {
     fn find(&self) -> Result<PathBuf, SutError> {
         let name = match &self.version {
             Some(version) => format!("{PROGRAM}-{version}"),
             None => PROGRAM.to_owned(),
         };
-        self.program.clone().or_else(|| install::find(&name)).ok_or_else(|| SutError::Missing {
-            hint: format!(
-                "run: assay doctor --install {name}, or name one with system.deploy.program"
-            ),
-            program: name,
-        })
+        sut::program(self.program.as_deref(), &name)
     }
 
     /// Starts all of them and waits until each takes clients.
@@ -86,7 +73,7 @@ impl Servers {
             let (clients, servers) = match bed.network_address(&name)? {
                 Some(own) => (address(own, CLIENTS_PORT), address(own, SERVERS_PORT)),
                 None => {
-                    let own = loopback(self.run_mark, number);
+                    let own = own_loopback(self.run_mark, number);
                     (address(own, CLIENTS_PORT), address(own, SERVERS_PORT))
                 }
             };

@@ -251,14 +251,9 @@ fn byzantine(
 
 fn payload(workload: &Options, problems: &mut Problems) -> usize {
     let mut workload = Section::open(workload, "workload", problems);
-    let bytes = workload.size("payload", problems).unwrap_or(PAYLOAD_BYTES);
-    let least = HEAD_BYTES as u64;
-    if !(least..=PAYLOAD_BYTES_MAX).contains(&bytes) {
-        let message = format!(
-            "`workload.payload` is {bytes} bytes; a transaction has {least} (the trial's mark and its number) to {PAYLOAD_BYTES_MAX}"
-        );
-        workload.reject("payload", message, None, problems);
-    }
+    // The trial's mark and its number are in each.
+    let range = HEAD_BYTES as u64..=PAYLOAD_BYTES_MAX;
+    let bytes = workload.size_within("payload", range, problems).unwrap_or(PAYLOAD_BYTES);
     workload.finish(problems);
     usize::try_from(bytes).unwrap_or(HEAD_BYTES)
 }

@@ -173,6 +173,6 @@ fn options_are_read() {
     }
     for bytes in [32, 65_537] {
         let said = build(&[], &[("payload", text(&format!("{bytes}B")))]).err().unwrap_or_default();
-        assert!(said.contains("33 (the trial's mark"), "{said}");
+        assert!(said.contains("`workload.payload` between 33B and 64KiB"), "{said}");
     }
 }

@@ -54,12 +54,9 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let in_flight_max = deploy.integer("in_flight_max", 1, 4_096, problems);
     let login = deploy.string("login", problems);
     let database = deploy.string("database", problems);
-    for key in ["bin", "user", "data_checksums", "settings"] {
-        if attach.is_some() && deploy.raw(key).is_some() {
-            let message = "a server that runs already has its own settings".to_owned();
-            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
-        }
-    }
+    let ours = ["bin", "user", "data_checksums", "settings"];
+    let message = "a server that runs already has its own settings";
+    deploy.reject_beside("attach", &ours, message, problems);
     for key in ["login", "database"] {
         if attach.is_none() && deploy.raw(key).is_some() {
             let message = format!("`system.deploy.{key}` is for a server that is attached to");
@@ -70,14 +67,11 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let mut workload = Section::open(request.workload, "workload", problems);
     let sort = read_sort(&mut workload, Seed(0), problems);
     let content_bytes = match sort {
-        Sort::Append => workload.size("payload", problems).unwrap_or(64),
+        Sort::Append => {
+            workload.size_within("payload", 0..=CONTENT_BYTES_MAX, problems).unwrap_or(64)
+        }
         Sort::Lists(_) | Sort::Bank(_) => 0,
     };
-    if content_bytes > CONTENT_BYTES_MAX {
-        let message =
-            format!("expected `workload.payload` of at most {CONTENT_BYTES_MAX} bytes, got more");
-        workload.reject("payload", message, None, problems);
-    }
     workload.finish(problems);
     if problems.list.len() > before {
         return None;

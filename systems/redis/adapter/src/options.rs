@@ -61,19 +61,13 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         deploy.reject("promote", message, Some("write replicas = 1".to_owned()), problems);
     }
     let attach = deploy.address("attach", "127.0.0.1:6379", problems);
-    for key in ["appendfsync", "program", "replicas", "promote"] {
-        if deploy.raw("attach").is_some() && deploy.raw(key).is_some() {
-            let message = "a server that runs already has its own settings".to_owned();
-            deploy.reject(key, message, Some("remove it, or attach".to_owned()), problems);
-        }
-    }
+    let ours = ["appendfsync", "program", "replicas", "promote"];
+    let message = "a server that runs already has its own settings";
+    deploy.reject_beside("attach", &ours, message, problems);
     deploy.finish(problems);
     let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes = workload.size("payload", problems).unwrap_or(64);
-    if payload_bytes > PAYLOAD_BYTES_MAX {
-        let message = format!("`workload.payload` can be at most {PAYLOAD_BYTES_MAX} bytes");
-        workload.reject("payload", message, None, problems);
-    }
+    let payload_bytes =
+        workload.size_within("payload", 0..=PAYLOAD_BYTES_MAX, problems).unwrap_or(64);
     workload.finish(problems);
     if problems.list.len() > before {
         return None;

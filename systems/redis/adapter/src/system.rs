@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use sut::{
     Deployment, DurabilityFacts, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed,
     Workload,
 };
-use testbed::{NodeSpec, free_port, install};
+use testbed::{NodeSpec, free_port};
 
 use crate::control::Control;
 use crate::durability;
@@ -43,15 +42,6 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Redis {
-    fn find(&self) -> Result<PathBuf, SutError> {
-        self.program.clone().or_else(|| install::find(PROGRAM)).ok_or_else(|| SutError::Missing {
-            program: PROGRAM.to_owned(),
-            hint:
-                "run: assay doctor --install redis-server, or name one with system.deploy.program"
-                    .to_owned(),
-        })
-    }
-
     fn attached(&self, address: SocketAddr, bed: &Testbed) -> Result<Deployment, SutError> {
         let (facts, durability) = facts(address, "attached, with settings of its own")?;
         let endpoints = vec![(SERVER.to_owned(), address)];
@@ -72,7 +62,7 @@ impl System for Redis {
         if let Some(address) = self.attach {
             return self.attached(address, bed);
         }
-        let program = self.find()?;
+        let program = sut::program(self.program.as_deref(), PROGRAM)?;
         let names: Vec<String> = match self.replicas {
             0 => vec![NODE.to_owned()],
             count => (0..=count).map(|number| format!("{NODE}{number}")).collect(),

@@ -167,11 +167,9 @@ fn in_flight(workload: &mut Section<'_>, matching: &Matching, problems: &mut Pro
 }
 
 fn limits(workload: &mut Section<'_>, problems: &mut Problems) -> Limits {
-    let bytes_max = workload.size("message_bytes_max", problems).unwrap_or(MESSAGE_BYTES);
-    if bytes_max > MESSAGE_BYTES_MAX {
-        let message = format!("expected at most 64MiB, got {bytes_max} bytes");
-        workload.reject("message_bytes_max", message, None, problems);
-    }
+    let bytes_max = workload
+        .size_within("message_bytes_max", 0..=MESSAGE_BYTES_MAX, problems)
+        .unwrap_or(MESSAGE_BYTES);
     let message_bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     Limits { frame_bytes_max: bytes_max, message_bytes_max, ..Limits::CLIENT }
 }

@@ -74,7 +74,7 @@ impl Client {
             if stream.send_window > WINDOW_MAX {
                 return Err(Http2Error::Window);
             }
-        } else if head.stream >= self.next_id || head.stream.is_multiple_of(2) {
+        } else if !self.has_begun(head.stream) {
             return Err(Http2Error::Unasked);
         }
         self.send_on(out);

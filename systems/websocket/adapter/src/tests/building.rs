@@ -59,7 +59,7 @@ fn mistakes_are_told() {
         ),
         (
             r#"{"message":"a","message_bytes_max":"1GiB"}"#,
-            "expected at most 64MiB, got 1073741824 bytes",
+            "expected `workload.message_bytes_max` between 0B and 64MiB, got 1GiB",
         ),
         (
             r#"{"call":[{"message":"a"}]}"#,
