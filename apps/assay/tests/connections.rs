@@ -69,7 +69,7 @@ fn killed(nodes: u32, resend: &str) -> Value {
         warmup = "0s"
         duration = "2s"
         timeout = "10s"
-        drain = "2s"
+        drain = "10s"
         {resend}
         [[fault]]
         at = "1s"

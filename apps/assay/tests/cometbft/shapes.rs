@@ -128,19 +128,29 @@ fn a_full_node_is_rotated() {
     let Some(program) = cometbft("a_full_node_is_rotated") else { return };
     let _beside = beside_others();
     let more = "validators = 3\nfull_nodes = 1\nseeds = 1\ncaught_up_within = 3";
-    let rotate = |node| format!("[[fault]]\nat = \"1s\"\nfor = \"6s\"\nrotate = \"{node}\"\n");
-    let rotations = [rotate("full0"), rotate("node1")].concat();
-    let text = shaped(&program, more).replace("duration = \"4s\"", "duration = \"8s\"");
-    let (said, document, place) = run(&format!("{text}\n{rotations}"));
-    let trial = trial(&document);
-    assert!(!trial.is_null(), "no trial\n{}\n{}", said.stdout, said.stderr);
-    assert_eq!(number(&trial["counts"]["committed"]), 400, "{}", trial["counts"]);
-    assert_eq!(number(&trial["fates"]["once"]), 400);
-    let folder = place.trial_folder(&document);
-    let faults = std::fs::read_to_string(folder.join("faults.ndjson")).expect("what was done");
-    let times = |word: &str| faults.lines().filter(|line| line.contains(word)).count();
-    assert!(times("\"caught_up\"") >= 1, "{faults}");
-    // Again and again: how often it catches up within the fault's time is the machine's affair.
-    assert!(times("\"phase\":\"start\",\"kind\":\"rotate\",\"node\":\"full0\"") >= 2, "{faults}");
-    assert!(faults.contains("`node1` is a validator, and one that loses its data"), "{faults}");
+    // A busy machine may take longer to start a node than the first of them gives it.
+    for seconds in [8_u64, 40] {
+        let lasting = seconds - 2;
+        let rotate =
+            |node| format!("[[fault]]\nat = \"1s\"\nfor = \"{lasting}s\"\nrotate = \"{node}\"\n");
+        let rotations = [rotate("full0"), rotate("node1")].concat();
+        let duration = format!("duration = \"{seconds}s\"");
+        let text = shaped(&program, more).replace("duration = \"4s\"", &duration);
+        let (said, document, place) = run(&format!("{text}\n{rotations}"));
+        let trial = trial(&document);
+        assert!(!trial.is_null(), "no trial\n{}\n{}", said.stdout, said.stderr);
+        assert_eq!(number(&trial["counts"]["committed"]), 50 * seconds, "{}", trial["counts"]);
+        assert_eq!(number(&trial["fates"]["once"]), 50 * seconds);
+        let folder = place.trial_folder(&document);
+        let faults = std::fs::read_to_string(folder.join("faults.ndjson")).expect("what was done");
+        let times = |word: &str| faults.lines().filter(|line| line.contains(word)).count();
+        assert!(faults.contains("`node1` is a validator, and one that loses its data"), "{faults}");
+        // Again and again: how often it catches up within the fault's time is the machine's affair.
+        let starts = times("\"phase\":\"start\",\"kind\":\"rotate\",\"node\":\"full0\"");
+        let is_rotated = times("\"caught_up\"") >= 1 && starts >= 2;
+        assert!(is_rotated || seconds == 8, "{faults}");
+        if is_rotated {
+            return;
+        }
+    }
 }
