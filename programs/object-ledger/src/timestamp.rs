@@ -45,9 +45,7 @@ impl Answering for Timestamp {
     }
 
     fn metrics(&self) -> Vec<Number> {
-        vec![
-            ("ledger_tokens_total", true, "Timestamp tokens issued.", self.issued),
-        ]
+        vec![("ledger_tokens_total", true, "Timestamp tokens issued.", self.issued)]
     }
 
     fn is_guarded(&self, kind: u8) -> bool {
