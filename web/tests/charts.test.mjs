@@ -161,9 +161,10 @@ for (const { name, file, summary } of all)
       assert.notEqual(await latency.locator(".at").textContent(), start);
       await page.keyboard.press("ArrowLeft");
       assert.equal(Number((await raw(latency, "p50")) ?? NaN), columns[1].p50_ns ?? NaN);
-      await page.waitForFunction(() => document.getElementById("live")?.textContent?.includes("p99"));
-      const said = await page.locator("#live").textContent();
-      assert.ok(said.includes(await latency.locator(".at").textContent()), said);
+      // On a busy machine the places on the way are said, too.
+      const at = await latency.locator(".at").textContent();
+      const isSaid = (at) => ["p99", at].every((words) => document.getElementById("live")?.textContent?.includes(words));
+      await page.waitForFunction(isSaid, at);
       await page.keyboard.press("+");
       assert.notEqual(await shownRange(page), null);
       await page.keyboard.press("End");

@@ -185,6 +185,11 @@ pub(crate) fn behaviours() -> Vec<(&'static str, Vec<u8>, Seen)> {
             ]),
             Seen::Fine,
         ),
+        (
+            "resets the stream after its status",
+            said(&[right(1), frame(3, 0, 1, &[0; 4])]),
+            Seen::Fine,
+        ),
         ("pings first", said(&[frame(6, 0, 0, b"12345678"), right(1)]), Seen::Fine),
         (
             "says more than it must",

@@ -66,6 +66,11 @@ pub(crate) fn behaviours() -> Vec<(&'static str, Vec<u8>, Seen)> {
             Seen::Fine,
         ),
         (
+            "resets the stream after its whole answer",
+            say(&[answer.clone(), frame(3, 0, 1, &[0; 4])]),
+            Seen::Fine,
+        ),
+        (
             "sends frames of kinds that nobody knows",
             say(&[frame(0x77, 0xff, 1, b"x"), answer.clone()]),
             Seen::Fine,
