@@ -155,15 +155,25 @@ fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// Why this run does not show what it must; `None` where it does, or where the host lacks the driver.
+/// Why a run does not show what it must; `None` where it does, or where the host lacks the driver. On a busy machine neither a
+/// good answer nor a strange one need come within the first run's time: the second has ten times of that.
 fn complaint(behaviour: &'static Behaviour<'static>, driver: &str) -> Option<String> {
+    complaint_within(behaviour, driver, "400ms")
+        .and_then(|_| complaint_within(behaviour, driver, "4s"))
+}
+
+fn complaint_within(
+    behaviour: &'static Behaviour<'static>,
+    driver: &str,
+    time: &str,
+) -> Option<String> {
     let server = Hostile::start(behaviour, 4);
     let place = Place::new();
     // An answer that comes has time to come, however busy the machine.
-    let timeout = if matches!(behaviour.seen, Seen::Fine) { "20s" } else { "400ms" };
+    let timeout = if matches!(behaviour.seen, Seen::Fine) { "20s" } else { time };
     let text = format!(
         "[system]\nkind = \"http\"\n[system.deploy]\nurl = \"http://{}/\"\n[workload]\npreflight = false\n[load]\n\
-         rate = \"100/s\"\nconnections = 4\nconnections_max = 4\nwarmup = \"0s\"\nduration = \"400ms\"\ntimeout = \"{timeout}\"\n",
+         rate = \"100/s\"\nconnections = 4\nconnections_max = 4\nwarmup = \"0s\"\nduration = \"{time}\"\ntimeout = \"{timeout}\"\n",
         server.address
     );
     place.write("x.toml", text);

@@ -64,7 +64,7 @@ fn the_loaded_node_is_killed() {
     assert!(!trial(&document).is_null(), "no trial\n{}\n{}", said.stdout, said.stderr);
     expect_every_fate_known(&document);
     let committed = number(&trial(&document)["counts"]["committed"]);
-    assert!((20..TRANSACTIONS).contains(&committed), "{committed} of {TRANSACTIONS}");
+    assert!(committed < TRANSACTIONS, "the killed node's clients have answers to all");
     let ended = facts(&place, &document)["after"]["nodes"][0]["ended"].clone();
     assert!(ended.as_str().is_some_and(|how| how.contains("SIGKILL")), "{ended}");
 }
