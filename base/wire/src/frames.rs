@@ -141,4 +141,41 @@ mod tests {
         assert_eq!(next_frame(&bytes), Err(FrameError::TooLong { bytes: 16_777_217 }));
         assert_eq!(next_frame(&bytes[..3]), Ok(None));
     }
+
+    /// A peer whose answers come a few bytes at a time; it closes the connection after them.
+    struct Dripping(io::Cursor<Vec<u8>>, Vec<u8>);
+
+    impl Read for Dripping {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let bytes = into.len().min(3);
+            self.0.read(&mut into[..bytes])
+        }
+    }
+
+    impl Write for Dripping {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Claim: each question has the answer that comes next, however that is cut, and a peer that closes first is told.
+    #[test]
+    fn questions_have_their_answers() {
+        let mut answers = Vec::new();
+        for answer in [&b"first"[..], b"", b"third"] {
+            write_frame(&mut answers, |out| out.extend_from_slice(answer));
+        }
+        answers.push(9);
+        let mut asker = Asker::new(Dripping(io::Cursor::new(answers), Vec::new()));
+        for answer in [&b"first"[..], b"", b"third"] {
+            assert_eq!(asker.ask(|out| out.push(b'?')).unwrap(), answer);
+        }
+        let error = asker.ask(|_| {}).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(asker.stream.1, b"???");
+    }
 }
