@@ -34,7 +34,7 @@ fn nats_server() -> Option<PathBuf> {
     found
 }
 
-/// A system to load, where NATS serves or is to, and the place that runs and agents begin in.
+/// A system to load, the folder that agents and runs are started in, and the address of their NATS.
 struct Spread {
     echo: Echo,
     place: Place,

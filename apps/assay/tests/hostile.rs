@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Place, Running, alone, beside_others, pass, trial};
+use crate::harness::{Place, Running, alone, beside_others, pass, say, trial};
 
 #[path = "../../../systems/http/adapter/src/tests/hostile_list.rs"]
 mod list;
@@ -158,8 +158,9 @@ fn is_timeout(error: &std::io::Error) -> bool {
 /// Why a run does not show what it must; `None` where it does, or where the host lacks the driver. On a busy machine neither a
 /// good answer nor a strange one need come within the first run's time: the second has ten times of that.
 fn complaint(behaviour: &'static Behaviour<'static>, driver: &str) -> Option<String> {
-    complaint_within(behaviour, driver, "400ms")
-        .and_then(|_| complaint_within(behaviour, driver, "4s"))
+    let first = complaint_within(behaviour, driver, "400ms")?;
+    say(&format!("{} through {driver} again, for longer: {first}", behaviour.name));
+    complaint_within(behaviour, driver, "4s")
 }
 
 fn complaint_within(
