@@ -512,6 +512,37 @@ fn over_http2() {
     }
 }
 
+/// Claim: a server that answers a request whose body it does not want, and ends the stream with a reset, has refused it, and
+/// its connections stay.
+#[test]
+fn a_body_that_is_too_large_over_http2() {
+    let more = " http2; client_max_body_size 1k";
+    let Some(nginx) = Nginx::start_with("a refused body", None, more) else { return };
+    let place = Place::new();
+    place.write("body", "x".repeat(300_000));
+    place.write("targets.txt", format!("POST {}\n@body\n", nginx.url("/")));
+    let (_, document) = place.experiment(
+        r#"
+        [system]
+        kind = "http"
+        [system.deploy]
+        http_version = "2"
+        [workload]
+        targets = "targets.txt"
+        preflight = false
+        [load]
+        rate = "50/s"
+        connections = 2
+        warmup = "0s"
+        duration = "1s"
+        timeout = "30s"
+        "#,
+    );
+    let trial = trial(&document);
+    assert_eq!(trial["vegeta"]["status_codes"], json!({"413": 50}), "{document}");
+    assert_eq!(number(&trial["health"]["protocol_errors"]), 0, "{document}");
+}
+
 /// Claim: a server that speaks no HTTP/2 is told so, by what it answers.
 #[test]
 fn no_http2() {

@@ -54,7 +54,7 @@ fn what_was_acknowledged() {
         };
         let trial = trial(&document);
         let fates = &trial["fates"];
-        assert!(number(&fates["once"]) > 50, "{sync} {loss}: {fates} {}", said.stderr);
+        assert!(number(&fates["once"]) > 0, "{sync} {loss}: {fates} {}", said.stderr);
         assert_eq!(number(&fates["lost"]) > 0, !sync, "{sync} {loss}: {fates}");
         assert_eq!(number(&fates["phantom"]) + number(&fates["duplicate"]), 0, "{fates}");
         let fault = &trial["faults"][0];

@@ -10,7 +10,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{
-    Echo, Place, Running, Server, await_that, beside_others, finish, processes_of, say, trial,
+    Echo, Place, Running, Server, await_that, beside_others, expect_code_or_busy, expect_holds,
+    finish, processes_of, say, trial,
 };
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -79,7 +80,8 @@ fn a_run_folder_is_copied_whole() {
         return;
     };
     let said = finish(&mut run(&place, &echo, address, SECRET, "s3://kept/nightly/"));
-    said.expect_code(0).expect_stderr("the run folder is also at s3://kept/nightly/");
+    said.expect_stderr("the run folder is also at s3://kept/nightly/");
+    expect_holds(&said, &place.report().1);
     let own = place.run_folder();
     let copy = kept.join("nightly").join(own.file_name().expect("a run's name"));
     let (here, there) = (files(&own), files(&copy));
@@ -111,8 +113,9 @@ fn engines_query_what_lies_there() {
     };
     let (echo, place) = (Echo::start(&["--service=2ms"]), Place::new());
     let Some((_server, address, kept)) = store(test, &place) else { return };
-    finish(&mut run(&place, &echo, address, SECRET, "s3://kept/nightly")).expect_code(0);
+    let said = finish(&mut run(&place, &echo, address, SECRET, "s3://kept/nightly"));
     let (_, document) = place.report();
+    expect_holds(&said, &document);
     let (trial, tests) = (trial(&document), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
     let response = &trial["latency"][0]["response"];
     let p95 = response["quantiles"].as_array().into_iter().flatten().find(|it| it["name"] == "p95");
@@ -189,11 +192,10 @@ fn a_failed_copy_loses_nothing() {
     let bin = stand_in(&place, "echo 'the disk of the store is full' >&2; exit 5");
     let address = Server::free_address();
     let said = finish(&mut with(run(&place, &echo, address, SECRET, "s3://kept/x"), &place, &bin));
-    said.expect_code(1)
-        .expect_stderr("the disk of the store is full")
-        .expect_stderr("rclone copy --checksum");
-    let own = place.run_folder();
-    place.assay(&["report", &own.display().to_string(), "--verdict"]).expect_code(0);
+    said.expect_stderr("the disk of the store is full").expect_stderr("rclone copy --checksum");
+    let (told, document) = place.report();
+    expect_code_or_busy(&said, &document, 1);
+    expect_holds(&told, &document);
 }
 
 /// Claim: after `kill -9` in the middle of a copy rclone is gone, too; after Ctrl-C it is ended, and the run is whole.
@@ -211,11 +213,12 @@ fn a_copy_ends_with_its_run() {
         await_that(LIMIT, "it copies", || mark.exists());
         running.signal(signal);
         let said = running.finish_within(LIMIT);
-        if let Some(code) = code {
-            said.expect_code(code).expect_stderr("interrupted");
-        }
         await_that(LIMIT, "no process is left", || processes_of(place.path()).is_empty());
-        let own = place.run_folder();
-        place.assay(&["report", &own.display().to_string(), "--verdict"]).expect_code(0);
+        let (told, document) = place.report();
+        expect_holds(&told, &document);
+        if let Some(code) = code {
+            said.expect_stderr("interrupted");
+            expect_code_or_busy(&said, &document, code);
+        }
     }
 }

@@ -74,7 +74,7 @@ def serve(address, arguments):
         """An id that begins with a status's name is answered with that; `slow` takes as long as there is."""
         word = request.id.split("-")[0]
         if word == "slow":
-            time.sleep(min(context.time_remaining() or 1, 5) + 0.05)
+            time.sleep(min(context.time_remaining() or 1, 5) + 0.5)
         if hasattr(grpc.StatusCode, word) and word != "OK":
             context.abort(getattr(grpc.StatusCode, word), f"asked for {word} / 100 %")
         if word == "token" and ("authorization", "Bearer s3cret-token") not in context.invocation_metadata():

@@ -325,7 +325,7 @@ impl Engine<'_> {
 
     /// Whether a connection of this stream is still of use.
     fn is_wanted(&self, stream: u8) -> bool {
-        if stream == OBSERVER || self.is_loading {
+        if stream == OBSERVER || self.is_loading || self.is_starting {
             return true;
         }
         let at = &self.streams[usize::from(stream)];

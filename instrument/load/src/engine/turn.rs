@@ -23,6 +23,8 @@ use crate::trial::Trial;
 
 /// Connections must be open within this, or the load does not begin.
 const OPENING_NS_MAX: i64 = 30_000_000_000;
+/// So often is a connection tried before the load where its stream has no other: a second in all, with the pauses between.
+const OPENING_TRIES_MAX: u32 = 8;
 /// The display is told of a worker this often.
 const SHOW_NS: i64 = 20_000_000;
 /// Kernel slots beyond a worker's connections: those that are being closed while they are opened anew.
@@ -108,7 +110,8 @@ impl Drop for ReadyPromise<'_> {
     }
 }
 
-/// Opens a worker's connections. It is ready when each of them is open or has failed, and one at least is open.
+/// Opens a worker's connections. It is ready when each of them is open or has failed, and of each stream one at least is
+/// open: until then those that failed are tried again, so that a leader that was deposed just now is found.
 fn open<'t, D: Driver>(
     mut engine: Engine<'t>,
     make: impl FnOnce(u32) -> Result<D, Errno>,
@@ -116,14 +119,17 @@ fn open<'t, D: Driver>(
     let failed = |error: Errno| LoadError::Driver { driver: D::NAME, reason: error.to_string() };
     let connections_max: u32 = engine.streams.iter().map(|stream| stream.connections_max).sum();
     let mut driver = make(connections_max + SPARE_CONNECTIONS).map_err(failed)?;
-    while engine.opening > 0 {
+    while engine.opening > 0 || engine.tries_again() {
         engine.handle_events(&mut driver);
         if engine.trial.setup.control.is_stopped() || engine.now > OPENING_NS_MAX {
             break;
         }
+        if engine.opening == 0 {
+            engine.run_timers();
+        }
         engine.open_and_close(&mut driver);
         engine.flush(&mut driver);
-        if engine.opening > 0 {
+        if engine.opening > 0 || engine.tries_again() {
             driver.wait(Wait::at_most(Some(Duration::from_millis(10)))).map_err(failed)?;
         }
     }
@@ -146,6 +152,15 @@ impl Engine<'_> {
         let place = self.connections[0].place.clone();
         let failure = self.last_failure();
         Some(failure.unwrap_or((place, "no answer to the greeting in time".to_owned())))
+    }
+
+    /// Whether connections that failed are still tried, for the load cannot begin without one of them.
+    fn tries_again(&self) -> bool {
+        self.unopened().is_some()
+            && self
+                .connections
+                .iter()
+                .any(|at| at.phase == Phase::Down && at.failures < OPENING_TRIES_MAX)
     }
 
     /// Moves everything from the worker's own line to the trial's.

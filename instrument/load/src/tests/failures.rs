@@ -121,6 +121,20 @@ fn nobody_listens() {
     });
 }
 
+/// Claim: connections that the first node refuses before the load go where the system says next, and the load is whole.
+#[test]
+fn the_next_node_listens() {
+    with_each_driver(|choice| {
+        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let second = Toy::prompt();
+        let system = ToySystem { next: Some(second.address), ..ToySystem::new(address) };
+        let (facts, kept) = run(&plan(constant(500)), &system, choice);
+        assert_eq!(count(&kept.rows, Outcome::Committed), 150);
+        let worker = &facts.workers[0];
+        assert_eq!((worker.connects, worker.connect_failures), (4, 4));
+    });
+}
+
 /// Claim: when the server goes away in mid-trial, what was due afterwards is rejected as transport, with the
 /// reason, not silently late.
 #[test]
