@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::harness::{Place, beside_others, number, trial};
+use crate::harness::{Place, Server, beside_others, number, trial};
 
 /// A server that answers by the path, and counts.
 struct Answering {
@@ -106,10 +106,7 @@ fn one_that_cannot() {
 /// Claim: a server that is gone before the first request is no run: one sentence, no folder, and nothing said to be kept.
 #[test]
 fn nobody_answers() {
-    let free = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-        listener.local_addr().expect("it is bound")
-    };
+    let free = Server::free_address();
     let place = Place::new();
     let url = format!("http://{free}/");
     let said = place.assay(&["run", &url, "--no-calibration", "--progress=none"]);

@@ -1,5 +1,7 @@
 //! The search for the highest rate, on real nodes whose limit is known.
 
+use std::time::Duration;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -210,7 +212,8 @@ fn an_attached_server_rests() {
     let find = ["--find=success >= 90%", "--rate=20/s", "--duration=2s", "--warmup=0s"];
     // Few trials: a busy machine may rest for a minute before each.
     let few = ["--set", "search.most=40/s", "--no-calibration", "--progress=none", "--json"];
-    let said = place.assay(&[&["run", &url][..], &find, &few].concat());
+    let mut command = place.command(&[&["run", &url][..], &find, &few].concat());
+    let said = Running::start(&mut command).finish_within(Duration::from_secs(420));
     let document = said.json();
     let trials = document["search"]["trials"].as_array().unwrap();
     assert_eq!(trials[0]["rest"], Value::Null, "{document}");

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use crate::harness::{Echo, Place, beside_others};
+use crate::harness::{Echo, Place, Server, beside_others};
 
 /// Claim: a server without its scheme, a body from a file that is not there, and help where there is no system are
 /// answered with what to write.
@@ -25,10 +25,7 @@ fn the_sentence_that_helps() {
 #[test]
 fn check_knocks() {
     let place = Place::new();
-    let free = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-        listener.local_addr().expect("it is bound")
-    };
+    let free = Server::free_address();
     let dead = place.assay(&["check", &format!("http://{free}/")]);
     dead.expect_code(0).expect_stdout(&format!("no answer from {free}"));
     let echo = Echo::start(&[]);

@@ -124,6 +124,20 @@ fn caught(seed: u64, world: impl FnOnce() -> Result<Ran, Wrong>) -> Result<Ran, 
     })
 }
 
+/// The first of a thousand seeds that finds something that is broken on purpose, and in which words. A panic counts: a node
+/// that is not what it promised may also leave a disk from which it refuses to start.
+///
+/// # Panics
+/// If none of them does.
+pub fn first_wrong(name: &str, run: impl Fn(u64) -> Result<Ran, Wrong>) -> (u64, String) {
+    let once = |seed| match catch_unwind(AssertUnwindSafe(|| run(seed))) {
+        Ok(ran) => ran.err().map(|wrong| wrong.what),
+        Err(_) => Some("it refuses to start from its disk".to_owned()),
+    };
+    let found = (0..1_000).find_map(|seed| Some((seed, once(seed)?)));
+    found.unwrap_or_else(|| panic!("`{name}` is not found within 1,000 seeds"))
+}
+
 /// What the words ask for.
 #[derive(Debug, PartialEq)]
 struct Asked<B> {

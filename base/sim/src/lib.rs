@@ -20,7 +20,7 @@ mod trace;
 mod weather;
 mod world;
 
-pub use command::{Command, Ran, kept_seeds};
+pub use command::{Command, Ran, first_wrong, kept_seeds};
 pub use coverage::Coverage;
 pub use disk::DiskTimes;
 pub use files::TornFiles;

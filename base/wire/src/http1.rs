@@ -20,5 +20,5 @@ pub use limits::{HEADERS_MAX, HttpError, Limits};
 pub use request::{Request, RequestHead, parse_request, parse_request_head};
 pub use response::{Asked, Progress, Response, ResponseReader, header_of};
 pub use write::{
-    is_field_value, is_request_target, is_token, reason, write_request, write_response,
+    decimal, is_field_value, is_request_target, is_token, reason, write_request, write_response,
 };

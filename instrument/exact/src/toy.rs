@@ -9,8 +9,8 @@ use load::scripted::{Agenda, Happening, Peer, Server};
 use model::facts::LedgerEntry;
 use model::{Class, Outcome, Seed, TxId};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
-    System, Testbed, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Received, Role, Session,
+    SutError, System, Testbed, Transaction, Workload,
 };
 
 use crate::script::{Reply, Script, Word};
@@ -82,12 +82,7 @@ impl Session for Frames {
         8
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         for answer in bytes.chunks_exact(FRAME) {
             let (tx, word) = (number(answer), answer[FRAME - 1]);
             let mut refused =

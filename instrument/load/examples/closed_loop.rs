@@ -17,8 +17,8 @@ use model::plan::{Arrivals, LoadPlan, MeasurePlan, Pacing, SettingPlan};
 use model::quantity::Rate;
 use model::{NO_STAMP, Observations, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
-    System, Testbed, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Received, Role, Session,
+    SutError, System, Testbed, Transaction, Workload,
 };
 
 #[path = "closed_loop/bare.rs"]
@@ -43,12 +43,7 @@ impl Session for Http {
         0
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];

@@ -18,7 +18,7 @@ use model::facts::Event;
 use model::plan::{Arrivals, BatchPlan, LoadPlan, MeasurePlan, SettingPlan};
 use model::{Observations, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, Received, Role, Session, SutError,
     System, Testbed, Transaction, Workload,
 };
 
@@ -43,12 +43,7 @@ impl Session for Frames {
         u32::try_from(REQUEST).expect("small")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let whole = bytes.len() / ANSWER * ANSWER;
         for answer in bytes[..whole].chunks_exact(ANSWER) {
             let id = u64::from_le_bytes(answer[..8].try_into().expect("eight bytes"));

@@ -19,8 +19,8 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session, SutError,
-    System, Testbed, Transaction, Workload,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Received, Role, Session,
+    SutError, System, Testbed, Transaction, Workload,
 };
 
 use crate::threads::run;
@@ -161,12 +161,7 @@ impl Session for Echo {
         0
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         for frame in bytes.chunks_exact(FRAME) {
             let (id, again) = frame.split_at(8);
             if !id.iter().eq(again.iter().rev()) {

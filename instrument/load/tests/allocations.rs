@@ -15,7 +15,7 @@ use model::facts::{Event, WorkerFacts};
 use model::plan::{Arrivals, BatchPlan, LoadPlan, MeasurePlan, ResendPlan, SettingPlan};
 use model::{Class, Observations, Outcome, Row, Seed};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, Next, ProtocolError, Role, Session,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, Next, Received, Role, Session,
     SutError, System, Testbed, Transaction, Workload,
 };
 
@@ -83,12 +83,7 @@ impl Session for Echo {
         }
         8
     }
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         for id in bytes.chunks_exact(8) {
             let id = u64::from_le_bytes(id.try_into().expect("eight bytes"));
             let first = self.1.as_mut();

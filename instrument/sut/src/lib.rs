@@ -431,12 +431,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// When the bytes are not of the protocol.
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError>;
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received;
 
     /// The peer has closed its side. An answer that ends with the connection may be completed here.
     fn closed(&mut self, marks: &mut Marks) {
@@ -473,6 +468,9 @@ pub enum Abandon {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ProtocolError(pub String);
+
+/// The number of bytes that a session used of those that had arrived.
+pub type Received = Result<usize, ProtocolError>;
 
 /// A client library, for systems that are reachable only through one. Called on a thread of its own; blocks
 /// until the transaction has ended. For low rates: the engine stamps before and after the call and at each mark.

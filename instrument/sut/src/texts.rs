@@ -8,7 +8,7 @@ use wire::websocket::{
     Client, Event, KEY_BYTES, Limits, Opcode, Opening, WebSocketError, write_frame,
 };
 
-use crate::{Marks, ProtocolError};
+use crate::{Marks, ProtocolError, Received};
 
 /// The state of a connection.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Texts {
         out: &mut Vec<u8>,
         marks: &mut Marks,
         mut message: impl FnMut(&str, &mut Vec<String>, &mut Marks) -> Result<(), ProtocolError>,
-    ) -> Result<usize, ProtocolError> {
+    ) -> Received {
         let Self { greeting, acknowledges, rng, client, answers, .. } = self;
         let mut used = 0;
         if !client.is_open() {

@@ -59,7 +59,7 @@ pub use network::{Entered, LinkControl};
 pub use node::{Node, NodeEnd, NodeSpec};
 pub use own_namespace::{Account, FOLDER_AT};
 pub use passing_folder::PassingFolder;
-pub use port::{free_port, own_loopback};
+pub use port::{free_address, free_port, own_loopback};
 pub use rootless::take_own_namespaces;
 pub use sampler::{ResourceSampler, SAMPLE_INTERVAL, SampleSink, Watcher};
 pub use scrape::{MetricScraper, Scrape, ScrapeSeries, Scraped, fuzz_metrics};

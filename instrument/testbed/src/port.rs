@@ -1,8 +1,13 @@
 //! Ports for nodes that must be told theirs. A node that can bind port 0 and say which one it got should.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt,
+};
 
 use crate::TestbedError;
 
@@ -23,13 +28,25 @@ pub fn free_port() -> Result<u16, TestbedError> {
     let range = FIRST..connections_from();
     // Runs beside each other begin at different places.
     let from = std::process::id().wrapping_mul(0x9e37_79b1) >> 8;
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let is_free = |port: &u16| free_address(Ipv4Addr::LOCALHOST, *port).is_ok();
     let next = || nth(&range, from.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed)));
     if let Some(port) = std::iter::from_fn(next).take(TRIES).find(is_free) {
         return Ok(port);
     }
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(TestbedError::Port)?;
-    Ok(listener.local_addr().map_err(TestbedError::Port)?.port())
+    free_address(Ipv4Addr::LOCALHOST, 0).map(|it| it.port()).map_err(TestbedError::Port)
+}
+
+/// An address with this port, or with one of the kernel's choice for 0, if nothing is bound to it. It is bound for a moment and
+/// not listened on: a program that another thread starts just then has a copy of the socket until it is executed, which must
+/// neither answer in a node's place nor keep the node from its address.
+///
+/// # Errors
+/// When it is taken, or the kernel has none.
+pub fn free_address(ip: Ipv4Addr, port: u16) -> io::Result<SocketAddr> {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &SocketAddrV4::new(ip, port))?;
+    Ok(getsockname(&socket)?.try_into()?)
 }
 
 /// An address of a node's own, by its number in a trial. All of 127.0.0.0/8 is loopback, and in a part of it that a trial has
@@ -60,6 +77,8 @@ fn nth(range: &Range<u16>, n: u32) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{TcpListener, TcpStream};
+
     use super::*;
 
     /// Claim: two calls give two ports. Both can be bound, and the kernel gives neither to a connection.
@@ -71,6 +90,17 @@ mod tests {
             assert!(connections_from() <= FIRST || port < connections_from(), "{port}");
         }
         assert_ne!(one, other);
+    }
+
+    /// Claim: an address that is listened on is not free; one that is free answers nothing and can be bound.
+    #[test]
+    fn a_free_address_answers_nothing() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let taken = listener.local_addr().unwrap().port();
+        assert!(free_address(Ipv4Addr::LOCALHOST, taken).is_err());
+        let free = free_address(Ipv4Addr::LOCALHOST, 0).unwrap();
+        assert!(TcpStream::connect(free).is_err());
+        TcpListener::bind(free).unwrap();
     }
 
     /// Claim: where the kernel gives all ports to connections, there is nothing below them.

@@ -16,18 +16,9 @@ use world::{Broken, Plan};
 /// Claim: each way in which the services may be broken is found within a thousand seeds.
 #[test]
 fn each_is_found() {
-    for (name, _) in Broken::NAMES {
-        let found = Broken::NAMES.into_iter().find(|(known, _)| *known == name);
-        let (_, broken) = found.expect("a name of the list");
+    for (name, broken) in Broken::NAMES {
         let plan = Plan { transactions: 300, broken };
-        let once = |seed| match std::panic::catch_unwind(|| world::run(seed, &plan)) {
-            Ok(ran) => ran.err().map(|wrong| wrong.what),
-            // A service that is not what it promised may also leave a disk from which it refuses to start.
-            Err(_) => Some("it refuses to start from its disk".to_owned()),
-        };
-        let found = (0..1_000).find_map(|seed| Some((seed, once(seed)?)));
-        let (seed, words) =
-            found.unwrap_or_else(|| panic!("`{name}` is not found within 1,000 seeds"));
+        let (seed, words) = sim::first_wrong(name, |seed| world::run(seed, &plan));
         println!("{name}: seed {seed}: {words}");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -40,8 +40,7 @@ impl Server {
         let [.., high, low] = std::process::id().to_be_bytes();
         let own = Ipv4Addr::new(127, 84, high, low.max(1));
         loop {
-            let listener = TcpListener::bind((own, 0)).expect("loopback has free ports");
-            let address = listener.local_addr().expect("it is bound");
+            let address = testbed::free_address(own, 0).expect("loopback has free ports");
             if locked(&GIVEN).insert(address.port()) {
                 return address;
             }

@@ -32,7 +32,7 @@ pub fn write_response(
     keep_alive: bool,
 ) {
     out.extend_from_slice(b"HTTP/1.1 ");
-    write_decimal(out, usize::from(status));
+    out.extend_from_slice(decimal(u64::from(status), &mut [0; 20]));
     out.push(b' ');
     out.extend_from_slice(reason(status).as_bytes());
     out.extend_from_slice(b"\r\n");
@@ -106,23 +106,21 @@ fn write_headers(out: &mut Vec<u8>, headers: &[(&str, &[u8])]) {
 
 fn write_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(b"Content-Length: ");
-    write_decimal(out, length);
+    out.extend_from_slice(decimal(length as u64, &mut [0; 20]));
     out.extend_from_slice(b"\r\n");
 }
 
-/// Without `format!`: servers of ours answer on a path that allocates nothing.
-fn write_decimal(out: &mut Vec<u8>, mut number: usize) {
-    let mut digits = [0_u8; 20];
+/// Digits of a number, without `format!`: servers of ours answer on a path that allocates nothing.
+pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut at = digits.len();
     loop {
         at -= 1;
         digits[at] = b'0' + u8::try_from(number % 10).expect("a digit");
         number /= 10;
         if number == 0 {
-            break;
+            return &digits[at..];
         }
     }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]

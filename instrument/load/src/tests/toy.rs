@@ -12,7 +12,7 @@ use model::plan::{Arrivals, LoadPlan, MeasurePlan, SettingPlan};
 use model::quantity::Rate;
 use model::{Class, FinalStages, Observation, Observations, Outcome, Row, Seed, Stamp};
 use sut::{
-    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Role, Session,
+    Abandon, Deployment, Endpoint, Kind, Link, Made, Marks, ProtocolError, Received, Role, Session,
     StepFacts, SutError, System, Testbed, Tls, Transaction, Workload,
 };
 
@@ -232,12 +232,7 @@ impl Session for ToySession {
         out.append(&mut self.held);
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         for answer in bytes.chunks_exact(9) {
             self.answers += 1;
             if !self.holds.is_zero() && self.answers.is_multiple_of(10) {

@@ -8,7 +8,7 @@ use atomizer_node::protocol::block::{HEAD_BYTES, Head, read_head};
 use atomizer_node::protocol::transaction::Transaction as Compact;
 use atomizer_node::protocol::{BLOCK_BYTES_MAX, FRAME_HEADER_BYTES, Malformed, write_frame};
 use model::TxId;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 
 use crate::known::{Known, Lookup};
 
@@ -121,12 +121,7 @@ impl Session for ArchiveSession {
         unreachable!("the engine submits nothing on an observer's connection")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let failed = |why: Malformed| {
             ProtocolError(format!("an archived block that cannot be read: {}", why.name()))
         };

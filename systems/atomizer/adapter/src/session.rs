@@ -15,7 +15,7 @@ use atomizer_node::protocol::{
 };
 use model::plan::{Arrivals, LoadPlan, Schedule};
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 
 use crate::known::{Known, Lookup};
 use crate::wallet::{Sort, Wallet};
@@ -200,12 +200,7 @@ impl Session for SubmitSession {
     }
 
     /// Whoever answers a transaction does not lead; whoever leads answers questions for the height.
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         let failed = |why| not_of_the_protocol("an answer", why);
         loop {
@@ -275,12 +270,7 @@ impl Session for BlockSession {
         unreachable!("the engine submits nothing on an observer's connection")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let Self { known, stream, seen, is_old, lookup } = self;
         let mut reached = |tx| marks.reached(tx, COMMITTED, 0, 0);
         let each = |part: Part<'_>| match part {
@@ -344,12 +334,7 @@ impl Session for ErrorSession {
         unreachable!("the engine submits nothing on an observer's connection")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         let failed = |why| not_of_the_protocol("a list of errors", why);
         while let Some(frame) = next_frame(&bytes[used..], ERRORS_BYTES_MAX).map_err(failed)? {

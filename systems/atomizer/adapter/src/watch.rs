@@ -13,7 +13,7 @@ use atomizer_node::protocol::status::{
 };
 use atomizer_node::protocol::{Hash, next_frame};
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 
 use crate::known::Known;
 use crate::session::{COMMITTED, not_of_the_protocol};
@@ -184,12 +184,7 @@ impl Session for WatchSession {
         unreachable!("the engine submits nothing on an observer's connection")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         let failed = |why| not_of_the_protocol("an answer", why);
         while let Some(frame) = next_frame(&bytes[used..], ANSWER_BYTES_MAX).map_err(failed)? {

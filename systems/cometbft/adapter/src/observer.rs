@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::TxId;
 use serde::Deserialize;
-use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction, shown};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Texts, Transaction, shown};
 
 use crate::answer::RpcError;
 use crate::session::COMMITTED;
@@ -50,12 +50,7 @@ impl Session for ObserveSession {
         unreachable!("the engine submits nothing on an observer's connection")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let Self { channel, run_mark, sightings, is_subscribed } = self;
         channel.receive(bytes, out, marks, |text, _, marks| {
             block(text, *run_mark, sightings.as_deref(), marks)?;

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::TxId;
-use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Texts, Transaction};
 
 use crate::answer::{Method, Reply, Verdict, quickly_accepted};
 use crate::loadtime::Loadtime;
@@ -58,12 +58,7 @@ impl Session for SubmitSession {
         u32::try_from(bytes).expect("bounded by the options")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         self.channel.receive(bytes, out, marks, |text, _, marks| found(text, marks))
     }
 

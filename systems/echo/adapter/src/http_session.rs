@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 use wire::http1::{Asked, Limits, Response, ResponseReader, write_request};
 
 /// The state of a connection.
@@ -34,12 +34,7 @@ impl Session for HttpSession {
         u32::try_from(tx.payload.len()).expect("bounded by the options")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         while used < bytes.len() {
             if self.outstanding.is_empty() {

@@ -8,7 +8,7 @@ use echo_node::protocol::{
     read_reply, write_batch, write_of_client, write_submit, write_subscribe,
 };
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 use wire::frames::{LENGTH_BYTES, next_frame};
 
 /// More than a submission has beside its payload.
@@ -179,12 +179,7 @@ impl Session for FrameSession {
         }
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         let strange = |why: &dyn std::fmt::Display| ProtocolError(why.to_string());
         while let Some(frame) = next_frame(&bytes[used..]).map_err(|error| strange(&error))? {

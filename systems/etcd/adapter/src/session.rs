@@ -2,7 +2,7 @@
 //! order. It holds nothing back but what the server's windows have no room for yet.
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction, shown};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction, shown};
 use wire::http1::header_of;
 use wire::http2::{Answer, Client, Ended, Http2Error, Limits, Request, request_block};
 
@@ -69,12 +69,7 @@ impl Session for PutSession {
         u32::try_from(self.body.len()).expect("bounded by the options")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let used = self.client.read(bytes, out, &mut |tx, ended| conclude(tx, ended, marks));
         if self.client.is_closing() {
             marks.drain();

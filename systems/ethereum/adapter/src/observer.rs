@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{Class, Outcome, Seed, TxId};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Texts, Transaction};
 
 use crate::answer::Reply;
 use crate::hex::{self, Hash};
@@ -72,12 +72,7 @@ impl Session for ObserveSession {
         unreachable!("the engine submits nothing on an observer's connection")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let Self { channel, known, view, success, is_subscribed } = self;
         channel.receive(bytes, out, marks, |text, asks, marks| {
             let mut heard = Heard { known, view, success: *success, asks, marks };

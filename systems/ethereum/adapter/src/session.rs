@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use model::TxId;
-use sut::{Abandon, Marks, ProtocolError, Session, Texts, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Texts, Transaction};
 
 use crate::answer::{Reply, quickly_accepted, refusal};
 use crate::hex::{self, Hash};
@@ -56,12 +56,7 @@ impl Session for SubmitSession {
         u32::try_from(bytes.len()).expect("a transfer is short")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let Self { channel, known, .. } = self;
         channel.receive(bytes, out, marks, |text, _, marks| found(text, known, marks))
     }

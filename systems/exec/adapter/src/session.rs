@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use model::{Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 
 use crate::line::{self, LINE_BYTES_MAX, Observation, Observed, Vocabulary};
 use crate::steps::Steps;
@@ -172,12 +172,7 @@ impl Session for LineSession {
         self.close_line(out);
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         while let Some((text, length)) = line::first(&bytes[used..]).map_err(ProtocolError)? {
             let said: Observed<'_> = line::read(text).map_err(ProtocolError)?;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
-use wire::http1::header_of;
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
+use wire::http1::{decimal, header_of};
 use wire::http2::{Answer, Client, Ended, Http2Error, Limits, Request, Told};
 
 use crate::calls::{COMMITTED, Call, Calls, FIRST_MESSAGE};
@@ -93,12 +93,7 @@ impl Session for GrpcSession {
         u32::try_from(body.len()).unwrap_or(u32::MAX)
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         for tx in self.unwritten.drain(..) {
             let text = "what was filled in does not fit the message";
             marks.ended(tx, Outcome::Rejected(Class::Client), 0, 0, text);
@@ -336,17 +331,4 @@ fn decoded(message: &[u8]) -> String {
         }
     }
     sut::shown(&bytes)
-}
-
-/// A number's digits.
-fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(number % 10).expect("a digit");
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
-    }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 use wire::http1::{Asked, Response, header_of};
 use wire::http2::{Answer, Client, Ended, Limits, Request};
 
@@ -117,12 +117,7 @@ impl Session for Http2Session {
         prepared.body_bytes
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let Self { rules, client, outstanding, text, users, .. } = self;
         let used = client.read(bytes, out, &mut |tx, ended| {
             let Some(place) = outstanding.iter().position(|it| it.tx == tx) else { return };

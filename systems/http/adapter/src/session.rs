@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
 use sut::content::digits;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 use wire::http1::{Asked, Response, ResponseReader};
 
 use crate::expect::Answered;
@@ -169,12 +169,7 @@ impl Session for HttpSession {
         prepared.body_bytes
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         while used < bytes.len() {
             let Some(&Outstanding { asked, .. }) = self.outstanding.front() else {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::TxId;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction, shown};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction, shown};
 
 use crate::messages::{self, ANSWER_BYTES_MAX};
 use crate::records::{Gathering, Producer};
@@ -164,12 +164,7 @@ impl Session for ProduceSession {
         self.requests.push_back((asked, count));
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];

@@ -12,7 +12,7 @@ use kv_node::protocol::{
     self, NOBODY, REPLY_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Reply, VERSION, Why, read_reply,
 };
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 use wire::frames::{LENGTH_BYTES, next_frame};
 
 use crate::observing::{Observer, Observes};
@@ -297,12 +297,7 @@ impl Session for KvSession {
         self.close(true, out);
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         while let Some(frame) =
             next_frame(&bytes[used..]).map_err(|error| strange(&error.to_string()))?

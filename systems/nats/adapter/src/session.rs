@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction, content, cut, shown};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction, content, cut, shown};
 
 use crate::messages::{self, Ack, Delivered, Said, Strange};
 
@@ -117,12 +117,7 @@ impl Session for PublishSession {
         u32::try_from(tx.payload.len()).expect("bounded by the options")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];

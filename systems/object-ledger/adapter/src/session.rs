@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 
 use crate::frames::{self, Answer};
 
@@ -36,12 +36,7 @@ impl Session for QueueSession {
         u32::try_from(tx.payload.len()).expect("bounded by the options")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         while let Some(answered) = frames::read(&bytes[used..]).map_err(ProtocolError)? {
             let tx = answered.number;

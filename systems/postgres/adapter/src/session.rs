@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{Class, Outcome, TxId};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction, cut};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction, cut};
 
 use crate::messages::{self, Complaint, Message, Strange};
 use crate::observing::Observer;
@@ -241,12 +241,7 @@ impl Session for PostgresSession {
         u32::try_from(wire.len()).expect("bounded by the options")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];

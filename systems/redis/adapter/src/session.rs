@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use model::{Class, Outcome, TxId};
 use sut::content::{self, DIGITS};
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction, shown};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction, shown};
 
 use crate::resp;
 
@@ -47,12 +47,7 @@ impl Session for SetSession {
         u32::try_from(tx.payload.len()).expect("bounded by the options")
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        _out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], _out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];

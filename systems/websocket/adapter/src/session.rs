@@ -9,7 +9,7 @@ use std::sync::Arc;
 use model::seed::Rng;
 use model::{Class, Outcome, Seed, TxId};
 use serde_json::Value;
-use sut::{Abandon, Marks, ProtocolError, Session, Transaction};
+use sut::{Abandon, Marks, ProtocolError, Received, Session, Transaction};
 use wire::websocket::{
     Client, Event, KEY_BYTES, Limits, Opcode, Opening, WebSocketError, write_frame,
 };
@@ -102,12 +102,7 @@ impl Session for WebSocketSession {
         u32::try_from(text.len()).unwrap_or(u32::MAX)
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         let mut used = 0;
         if !self.client.is_open() {
             let Some(head_bytes) = self.client.switch(bytes).map_err(refused)? else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{Class, Outcome, TxId};
 
 use super::super::Peer;
-use crate::{Abandon, Made, Marks, ProtocolError, Session, Transaction, Workload};
+use crate::{Abandon, Made, Marks, ProtocolError, Received, Session, Transaction, Workload};
 
 /// The ways to break the contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -148,12 +148,7 @@ impl Session for Mock {
         }
     }
 
-    fn receive(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        marks: &mut Marks,
-    ) -> Result<usize, ProtocolError> {
+    fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> Received {
         self.calls += 1;
         let bytes = &[self.kept.as_slice(), bytes].concat()[..];
         let is_nonsense = bytes.contains(&0xff);

@@ -1,5 +1,7 @@
 //! Makes the bytes of transactions: the other side of [`super::transaction`], for clients and tests.
 
+use wire::http1::decimal;
+
 use super::transaction::{DEPTH_MAX, Literal, OPERATIONS_MAX, TABLES_MAX, code};
 
 /// A transaction that is being written.
@@ -110,17 +112,4 @@ pub fn published(out: &mut Vec<u8>, client: u64, value: &[u8]) {
         .append(0, &list, Literal::String(b"1111111111"))
         .append(0, &list, Literal::String(b"1111111111"))
         .append(0, &list, Literal::String(value));
-}
-
-/// A number in digits, without allocating.
-fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(number % 10).expect("a digit");
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
-    }
 }
