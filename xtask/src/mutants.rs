@@ -255,7 +255,7 @@ fn mutated(mutant: &Mutant, right: &str) -> Result<String, String> {
     match right.matches(mutant.from).count() {
         1 => Ok(right.replacen(mutant.from, mutant.to, 1)),
         count => Err(format!(
-            "`{}`: its text stands {count} times in {}, and must stand there once; mend the list",
+            "`{}`: its text stands {count} times in {}, and must stand there once; correct the list",
             mutant.name, mutant.file
         )),
     }

@@ -49,7 +49,7 @@ pub struct Experiment {
 pub enum Refusal {
     /// Mistakes in the user's texts, with their places.
     Rejected(Rejected),
-    /// Anything else the user can mend.
+    /// Anything else the user can fix.
     Usage(String),
 }
 

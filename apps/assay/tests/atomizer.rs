@@ -237,11 +237,8 @@ fn confirmed_when_the_question_came_back() {
 fn killed_under_load() {
     let _beside = beside_others();
     let place = Place::new();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
     for name in ["kills", "archiver"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/atomizer");
-        let file = folder.join(name).with_extension("toml").display().to_string();
-        let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+        let document = place.toy(&format!("atomizer/{name}"), &[]);
         let trial = trial(&document);
         expect_sound(trial);
         let fault = &trial["faults"][0];

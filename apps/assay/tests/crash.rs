@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::harness::{
-    self, Place, Running, await_that, beside_others, expect_audit, finish, number, port_is_free,
-    processes_of, trial,
+    self, DISK, Place, Running, await_that, beside_others, expect_audit, finish, has_all, number,
+    port_is_free, processes_of, trial,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -127,8 +127,7 @@ fn mounts_below(place: &Path) -> Vec<String> {
 /// was read from the disk.
 #[test]
 fn ended_with_a_disk() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-        harness::say("SKIPPED crash: ended_with_a_disk: a disk takes root and /dev/fuse");
+    if !has_all("ended_with_a_disk", &[DISK]) {
         return;
     }
     let disk = "[disk]\nnodes = [\"echo\"]\nsize = \"64MiB\"";

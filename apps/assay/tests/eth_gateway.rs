@@ -8,11 +8,7 @@ use testbed::install;
 use crate::harness::{self, Place, beside_others, number};
 
 fn run(name: &str, more: &[&str]) -> Value {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file =
-        file.join(format!("../../experiments/eth-gateway/{name}.toml")).display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    Place::new().assay_with_programs(&[&["run", file.as_str()], &quietly[..], more].concat()).json()
+    Place::new().toy(&format!("eth-gateway/{name}"), more)
 }
 
 fn is_there() -> bool {

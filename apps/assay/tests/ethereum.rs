@@ -1,19 +1,9 @@
 //! Real nodes: anvil whose pool keeps what its blocks do not take, and geth's chain for development within and past its
 //! means.
 
-use std::path::Path;
-
 use serde_json::Value;
-use testbed::install;
 
-use crate::harness::{self, Place, beside_others, number};
-
-/// The only trial of the setting with this key.
-fn trial<'a>(document: &'a Value, key: &str) -> &'a Value {
-    let settings = document["settings"].as_array().into_iter().flatten();
-    let found = settings.into_iter().find(|setting| setting["key"] == key);
-    &found.unwrap_or_else(|| panic!("no setting {key}"))["trials"][0]
-}
+use crate::harness::{Place, beside_others, finish, has_all, number, trial_of};
 
 /// How many a check of a trial named; `None` where it held.
 fn named(trial: &Value, check: &str) -> Option<u64> {
@@ -24,36 +14,23 @@ fn named(trial: &Value, check: &str) -> Option<u64> {
 }
 
 fn run(place: &Place, name: &str, more: &[&str]) -> Value {
-    run_profile(place, name, "--profile=toy", more)
+    run_profile(place, name, "toy", more)
 }
 
 fn run_profile(place: &Place, name: &str, profile: &str, more: &[&str]) -> Value {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let file = file.join(format!("../../experiments/ethereum/{name}.toml")).display().to_string();
-    let quietly = [profile, "--json", "--progress=none", "--no-calibration"];
-    place.assay_with_programs(&[&["run", file.as_str()], &quietly[..], more].concat()).json()
-}
-
-fn is_missing(program: &str) -> bool {
-    let is_missing = install::find(program).is_none();
-    if is_missing {
-        harness::say(&format!(
-            "SKIPPED ethereum tests: they take {program} (assay doctor --install {program})"
-        ));
-    }
-    is_missing
+    finish(&mut place.shipped(&format!("ethereum/{name}"), profile, more)).json()
 }
 
 /// Claim: transfers within a node's means are all mined once, on anvil and on geth, and nothing is named.
 #[test]
 fn within_their_means() {
-    if is_missing("anvil") || is_missing("geth") {
+    if !has_all("ethereum", &["anvil", "geth"]) {
         return;
     }
     let _beside = beside_others();
     let document = run(&Place::new(), "transfers", &[]);
     for node in ["anvil", "geth"] {
-        let trial = trial(&document, &format!("node={node},rate=100/s"));
+        let trial = trial_of(&document, &format!("node={node},rate=100/s"));
         let fates = &trial["fates"];
         assert!(in_chain(fates) >= 200, "{node}: {fates}");
         for fate in ["lost", "duplicate", "phantom", "refused_yet_present", "refused_as_logged"] {
@@ -103,14 +80,14 @@ fn expect_each_has_a_fate(trial: &Value) {
 /// a pool without room that had accepted it, which is no success.
 #[test]
 fn past_the_knee_of_geth() {
-    if is_missing("geth") {
+    if !has_all("ethereum", &["geth"]) {
         return;
     }
     let _beside = beside_others();
     let only = ["--set", "matrix.node.values=['geth']"];
-    let document = run_profile(&Place::new(), "transfers", "--profile=knee", &only);
+    let document = run_profile(&Place::new(), "transfers", "knee", &only);
     for rate in ["100/s", "4800/s"] {
-        let trial = trial(&document, &format!("node=geth,rate={rate}"));
+        let trial = trial_of(&document, &format!("node=geth,rate={rate}"));
         expect_each_has_a_fate(trial);
         let (counts, left) = (&trial["counts"], kept_or_gone(trial));
         assert!(in_chain(&trial["fates"]) > 0, "{}", trial["fates"]);
@@ -126,13 +103,13 @@ fn past_the_knee_of_geth() {
 /// waits for one of its account that the machine was too slow to send.
 #[test]
 fn left_in_the_pool() {
-    if is_missing("anvil") {
+    if !has_all("ethereum", &["anvil"]) {
         return;
     }
     let _beside = beside_others();
     let only = ["--set", "matrix.node.values=['anvil']", "--set", "matrix.rate.values=['2400/s']"];
-    let document = run_profile(&Place::new(), "transfers", "--profile=knee", &only);
-    let trial = trial(&document, "node=anvil,rate=2400/s");
+    let document = run_profile(&Place::new(), "transfers", "knee", &only);
+    let trial = trial_of(&document, "node=anvil,rate=2400/s");
     expect_each_has_a_fate(trial);
     let left: u64 =
         ["left_in_pool", "nonce_gap"].iter().filter_map(|check| named(trial, check)).sum();
@@ -147,7 +124,7 @@ fn left_in_the_pool() {
 /// fate: in the chain, refused, in the pool, or gone.
 #[test]
 fn a_pool_that_keeps() {
-    if is_missing("anvil") {
+    if !has_all("ethereum", &["anvil"]) {
         return;
     }
     let _beside = beside_others();
@@ -168,7 +145,7 @@ fn a_pool_that_keeps() {
 /// check and by no other, and nothing is named where there is no fault. A transfer that reverted has its hash beside it.
 #[test]
 fn faults_of_accounts() {
-    if is_missing("anvil") {
+    if !has_all("ethereum", &["anvil"]) {
         return;
     }
     let _beside = beside_others();
@@ -179,7 +156,7 @@ fn faults_of_accounts() {
         ("replacing", "replaced"),
         ("reverting", "reverted"),
     ] {
-        let trial = trial(&document, &format!("node=anvil,fault={fault}"));
+        let trial = trial_of(&document, &format!("node=anvil,fault={fault}"));
         for other in ["shared_account", "replaced", "reverted"] {
             let count = named(trial, other);
             assert_eq!(count.is_some(), other == check, "{fault}: {}", trial["checks"]);

@@ -1,52 +1,35 @@
 //! A broker of others: Kafka on a disk of the testbed's own, cut from its power; and none of it left after a run that was
 //! killed.
 
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::harness::{self, Place, Running, await_that, beside_others, number, processes_of};
+use crate::harness::{
+    DISK, Place, Running, await_that, beside_others, has_all, number, processes_of, trial_of,
+};
 
 /// How long processes may take to end after the program that started them was killed.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
-
-/// Whether these tests can run here, said by name where they cannot.
-fn can_run() -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    let has_disk = is_root && Path::new("/dev/fuse").exists();
-    let may = testbed::install::find("kafka").is_some() && has_disk;
-    if !may {
-        harness::say("SKIPPED kafka tests: they take kafka (and Java for it), root and /dev/fuse");
-    }
-    may
-}
 
 /// Claim: a broker that syncs before it acknowledges loses nothing of what it has acknowledged when its power goes, and one
 /// that leaves it to the kernel, which is its default, loses records, each named by id; none is stored twice or out of order,
 /// and no process is left.
 #[test]
 fn power_takes_what_was_not_synced() {
-    if !can_run() {
+    if !has_all("kafka", &["kafka", DISK]) {
         return;
     }
     let _beside = beside_others();
     let place = Place::new();
-    let file =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/durability/kafka.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let mut command = place.command(&[&["run", file.as_str()], &quietly[..]].concat());
-    command.env("ASSAY_CACHE", testbed::install::cache_folder());
+    let mut command = place.shipped("durability/kafka", "toy", &[]);
     // Three virtual machines of Java for each of several trials.
     let said = Running::start(&mut command).finish_within(Duration::from_secs(420));
     let document = said.json();
     for (key, is_lossy) in
         [("setting=safe,fault=power-all", false), ("setting=default,fault=power-all", true)]
     {
-        let settings = document["settings"].as_array().into_iter().flatten();
-        let found = settings.into_iter().find(|setting| setting["key"] == key);
-        let trial = &found.unwrap_or_else(|| panic!("no setting {key}"))["trials"][0];
+        let trial = trial_of(&document, key);
         let fates = &trial["fates"];
         assert_eq!(number(&fates["lost"]) > 0, is_lossy, "{key}: {fates}");
         for fate in ["duplicate", "phantom", "reordered"] {
@@ -66,7 +49,7 @@ fn power_takes_what_was_not_synced() {
 /// Claim: kill -9 of the program in mid-run leaves neither a broker nor a listener of one.
 #[test]
 fn nothing_is_left_of_a_run_that_was_killed() {
-    if !can_run() {
+    if !has_all("kafka", &["kafka", DISK]) {
         return;
     }
     let _beside = beside_others();

@@ -2,9 +2,7 @@
 
 mod durability;
 
-use std::path::Path;
-
-use crate::harness::{self, Place, beside_others, number};
+use crate::harness::{DISK, LINKS, Place, beside_others, has_all, number};
 
 /// Claim: with every workload, size and number of clients of the experiment each acknowledged transaction stands once in
 /// the ledger, and what left together left as batches.
@@ -12,10 +10,7 @@ use crate::harness::{self, Place, beside_others, number};
 fn batches_are_executed_once() {
     let _beside = beside_others();
     let place = Place::new();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/batching.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let document = place.toy("kv/batching", &[]);
     let settings = document["settings"].as_array().into_iter().flatten();
     let mut count = 0;
     for setting in settings {
@@ -36,10 +31,7 @@ fn batches_are_executed_once() {
 fn what_clients_see_is_in_order() {
     let _beside = beside_others();
     let place = Place::new();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/consistency.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let document = place.toy("kv/consistency", &[]);
     let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
     assert_eq!(settings.len(), 2);
     for setting in settings {
@@ -69,18 +61,12 @@ fn what_clients_see_is_in_order() {
 /// strictly serializable; the group goes on after the fault.
 #[test]
 fn faults_lose_nothing() {
-    let has = |path: &str| Path::new(path).exists();
-    let is_root = rustix::process::geteuid().is_root();
-    if !is_root || !has("/dev/fuse") || !has("/dev/net/tun") {
-        harness::say("SKIPPED faults of kv: they take root, /dev/fuse and /dev/net/tun");
+    if !has_all("faults of kv", &[DISK, LINKS]) {
         return;
     }
     let _beside = beside_others();
     let place = Place::new();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/faults.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let document = place.toy("kv/faults", &[]);
     let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
     assert_eq!(settings.len(), 4);
     for setting in settings {
@@ -103,10 +89,7 @@ fn faults_lose_nothing() {
 fn lost_disks_lose_nothing() {
     let _beside = beside_others();
     let place = Place::new();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/replace.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let document = place.assay(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let document = place.toy("kv/replace", &[]);
     let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
     assert_eq!(settings.len(), 4);
     let mut met = Vec::new();

@@ -6,31 +6,19 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{self, Place, beside_others, number};
-
-/// Whether there can be disks of the testbed's own; if not, that is said.
-fn has_disks(test: &str) -> bool {
-    let has = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
-    if !has {
-        harness::say(&format!("SKIPPED {test}: a disk of a node's own takes root and /dev/fuse"));
-    }
-    has
-}
+use crate::harness::{self, DISK, LINKS, Place, beside_others, has_all, number};
 
 /// Claim: whatever disk is full or stands still, nothing that was acknowledged is lost or executed twice, and everybody is
 /// answered in the end; while no disk takes anything nothing is committed, and each replica that was refused something says so
 /// in its log; a leader whose disk stands still gives up leading.
 #[test]
 fn a_bad_disk_loses_nothing() {
-    if !has_disks("a_bad_disk_loses_nothing") {
+    if !has_all("a_bad_disk_loses_nothing", &[DISK]) {
         return;
     }
     let _beside = beside_others();
     let place = Place::new();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/kv/full-disk.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let mut command = place.command(&[&["run", file.as_str()], &quietly[..]].concat());
+    let mut command = place.shipped("kv/full-disk", "toy", &[]);
     let said = harness::Running::start(&mut command).finish_within(Duration::from_secs(120));
     let document = said.json();
     let settings: Vec<_> = document["settings"].as_array().into_iter().flatten().collect();
@@ -161,7 +149,7 @@ fn expect_accused(document: &Value, name: &str, words: &str) {
 /// acknowledged.
 #[test]
 fn acknowledging_before_the_sync_is_found() {
-    if !has_disks("acknowledging_before_the_sync_is_found") {
+    if !has_all("acknowledging_before_the_sync_is_found", &[DISK]) {
         return;
     }
     let _beside = beside_others();
@@ -211,8 +199,7 @@ fn forgetting_what_was_executed_is_found() {
 /// and the first is cut off from it: a read lacks what had been acknowledged before it was sent.
 #[test]
 fn stale_reads_of_a_leader_that_was_are_found() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/net/tun").exists() {
-        harness::say("SKIPPED stale reads: links that can be cut take root and /dev/net/tun");
+    if !has_all("stale reads", &[LINKS]) {
         return;
     }
     let _beside = beside_others();

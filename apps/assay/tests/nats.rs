@@ -2,34 +2,26 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{self, Place, Running, Server, beside_others, number, processes_of, until};
+use crate::harness::{
+    self, DISK, Place, Running, Server, beside_others, has_all, number, processes_of, until,
+};
 
 /// Claim: a stream with three replicas that syncs every two minutes, which is its servers' default, loses acknowledged
 /// messages when all three lose their power, each named by id; it is read by a consumer on another server than its leader,
 /// and no process is left.
 #[test]
 fn power_of_all_takes_what_was_not_synced() {
-    let is_root = rustix::process::geteuid().is_root();
-    if testbed::install::find("nats-server").is_none()
-        || !is_root
-        || !Path::new("/dev/fuse").exists()
-    {
-        harness::say("SKIPPED nats tests: they take nats-server, root and /dev/fuse");
+    if !has_all("nats", &["nats-server", DISK]) {
         return;
     }
     let _beside = beside_others();
     let place = Place::new();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/durability/nats.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let document =
-        place.assay_with_programs(&[&["run", file.as_str()], &quietly[..]].concat()).json();
+    let document = place.toy("durability/nats", &[]);
     let trial = &document["settings"][0]["trials"][0];
     let fates = &trial["fates"];
     assert!(number(&fates["lost"]) > 0, "{fates}");

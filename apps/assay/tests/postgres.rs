@@ -1,63 +1,30 @@
 //! A database of others: PostgreSQL on the testbed's own disk, cut from its power with and without syncing; and its
 //! isolation levels, judged by what clients read.
 
-use std::path::Path;
-
-use serde_json::Value;
-
-use crate::harness::{self, Place, beside_others, number, processes_of};
-
-/// Whether these tests can run here, said by name where they cannot.
-fn can_run(needs_disk: bool) -> bool {
-    let is_root = rustix::process::geteuid().is_root();
-    let has_disk = is_root && Path::new("/dev/fuse").exists();
-    let may = testbed::install::find("postgres").is_some() && (!needs_disk || has_disk);
-    if !may {
-        harness::say(
-            "SKIPPED postgres tests: they take postgres, and for disks root and /dev/fuse",
-        );
-    }
-    may
-}
-
-fn run(place: &Place, file: &str, more: &[&str]) -> Value {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../experiments/durability")
-        .join(file)
-        .display()
-        .to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    place.assay_with_programs(&[&["run", file.as_str()], &quietly[..], more].concat()).json()
-}
-
-/// The only trial of the setting with this key.
-fn trial<'a>(document: &'a Value, key: &str) -> &'a Value {
-    let settings = document["settings"].as_array().into_iter().flatten();
-    let found = settings.into_iter().find(|setting| setting["key"] == key);
-    &found.unwrap_or_else(|| panic!("no setting {key} in {document}"))["trials"][0]
-}
+use crate::harness::{self, DISK, Place, beside_others, has_all, number, processes_of, trial_of};
 
 /// Claim: a server that syncs loses nothing of what it has acknowledged when its power goes, and one that does not loses
 /// entries, each named by id; none is stored twice or out of order, and no process is left. Beside what was lost stands what the
 /// server said of its settings, with the documentation's promise for that value.
 #[test]
 fn power_takes_what_was_not_synced() {
-    if !can_run(true) {
+    if !has_all("postgres", &["postgres", DISK]) {
         return;
     }
     let _beside = beside_others();
     let place = Place::new();
-    let document = run(&place, "postgres.toml", &[]);
+    let document = place.toy("durability/postgres", &[]);
     for (key, is_lossy) in
         [("setting=default,fault=power-all", false), ("setting=unsafe,fault=power-all", true)]
     {
-        let trial = trial(&document, key);
+        let trial = trial_of(&document, key);
         let fates = &trial["fates"];
         assert_eq!(number(&fates["lost"]) > 0, is_lossy, "{key}: {fates}");
         for fate in ["duplicate", "phantom", "refused_yet_present", "reordered"] {
             assert_eq!(number(&fates[fate]), 0, "{key}: {fate}: {fates}");
         }
-        assert!(number(&fates["once"]) > 0, "{key}: it went on after the fault: {fates}");
+        // Without syncing the whole table may go, and a starved server come back too late for another entry.
+        assert!(is_lossy || number(&fates["once"]) > 0, "{key}: it went on: {fates}");
         if is_lossy {
             let named = fates["examples"]["lost"].as_array().map_or(0, Vec::len);
             assert!(named > 0, "{fates}");
@@ -76,7 +43,7 @@ fn power_takes_what_was_not_synced() {
         ("unsafe", "fsync", "off", "can result in unrecoverable data corruption"),
     ] {
         let durability =
-            &trial(&document, &format!("setting={setting},fault=power-all"))["durability"];
+            &trial_of(&document, &format!("setting={setting},fault=power-all"))["durability"];
         assert!(durability["version"].as_str().is_some_and(|it| !it.is_empty()), "{durability}");
         let found = harness::durability_setting(durability, name);
         assert_eq!((&found["value"], &found["default"]), (&value.into(), &"on".into()), "{found}");
@@ -93,20 +60,20 @@ fn power_takes_what_was_not_synced() {
 /// connections can meet a race in the server (experiments/durability/second/postgres-late-commit.py).
 #[test]
 fn isolation_levels_allow_what_they_say() {
-    if !can_run(false) {
+    if !has_all("postgres", &["postgres"]) {
         return;
     }
     let _beside = beside_others();
     let place = Place::new();
-    let of_sixteen = run(&place, "postgres-isolation.toml", &[]);
+    let of_sixteen = place.toy("durability/postgres-isolation", &[]);
     let two = ["--set=load.clients=2", "--set=load.connections=2"];
-    let of_two = run(&place, "postgres-isolation.toml", &two);
+    let of_two = place.toy("durability/postgres-isolation", &two);
     for (document, level, is_clean) in [
         (&of_sixteen, "read committed", false),
         (&of_sixteen, "repeatable read", false),
         (&of_two, "serializable", true),
     ] {
-        let trial = trial(document, &format!("level={level}"));
+        let trial = trial_of(document, &format!("level={level}"));
         let checks = trial["checks"].as_array().into_iter().flatten();
         let mut found = checks.filter(|check| check["name"] == "list-append");
         let check = found.next().unwrap_or_else(|| panic!("{level}: no check: {trial}"));
@@ -121,7 +88,7 @@ fn isolation_levels_allow_what_they_say() {
         }
         assert_eq!(number(&trial["fates"]["lost"]), 0, "{level}");
     }
-    let raced = trial(&of_sixteen, "level=serializable")["checks"].to_string();
+    let raced = trial_of(&of_sixteen, "level=serializable")["checks"].to_string();
     let is_skew = raced.contains("snapshot isolation at most");
     assert!(is_skew || !raced.contains("\"outcome\":\"failed\""), "{raced}");
 }

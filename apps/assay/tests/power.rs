@@ -1,19 +1,14 @@
 //! The canary on a disk of its own: what a cut of the power takes of what it has acknowledged, and what a bad disk does.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use crate::harness::{self, Place, Said, beside_others, number, trial};
+use crate::harness::{self, DISK, Place, Said, beside_others, has_all, number, trial};
 
 /// Runs two seconds of load on a node that syncs or not, with these faults; `None`, said by name, where there can be no
 /// disk.
 fn run(test: &str, sync: bool, faults: &str) -> Option<(Place, Said, Value)> {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-        harness::say(&format!(
-            "SKIPPED power: {test}: a disk of a node's own takes root and /dev/fuse"
-        ));
+    if !has_all(test, &[DISK]) {
         return None;
     }
     let place = Place::new();
@@ -116,10 +111,7 @@ fn without_a_disk() {
     };
     let (said, _) = Place::new().experiment(&text(""));
     said.expect_stderr("a cut of the power needs [disk]").expect_stderr("add [disk] with nodes");
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-        harness::say(
-            "SKIPPED power: without_a_disk: a disk of a node's own takes root and /dev/fuse",
-        );
+    if !has_all("without_a_disk", &[DISK]) {
         return;
     }
     let (said, _) = Place::new().experiment(&text("[disk]\nnodes = [\"other\"]"));

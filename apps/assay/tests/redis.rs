@@ -1,43 +1,25 @@
 //! A real program on the testbed's own disk: Redis of the distribution, killed and cut from its power, syncing and not.
 
-use std::path::Path;
-
-use serde_json::Value;
-
-use crate::harness::{self, Place, beside_others, number, program};
-
-/// The only trial of the setting with this key.
-fn trial<'a>(document: &'a Value, key: &str) -> &'a Value {
-    let settings = document["settings"].as_array().into_iter().flatten();
-    let found = settings.into_iter().find(|setting| setting["key"] == key);
-    &found.unwrap_or_else(|| panic!("no setting {key}"))["trials"][0]
-}
+use crate::harness::{self, DISK, Place, beside_others, has_all, number, trial_of};
 
 /// Claim: of what Redis has acknowledged nothing is lost when it is killed, whether it syncs or not, and nothing when its
 /// power is cut, if it syncs; if it does not, all from before the cut is lost and named by id. One experiment, one report, which
 /// has the settings that the server says with what its documentation promises.
 #[test]
 fn only_power_and_only_without_syncing() {
-    let is_root = rustix::process::geteuid().is_root();
-    if program("redis-server").is_none() || !is_root || !Path::new("/dev/fuse").exists() {
-        harness::say("SKIPPED redis tests: they take redis-server, root and /dev/fuse");
+    if !has_all("redis", &["redis-server", DISK]) {
         return;
     }
     let _beside = beside_others();
     let place = Place::new();
-    let file =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/redis/power-loss.toml");
-    let file = file.display().to_string();
-    let quietly = ["--profile=toy", "--json", "--progress=none", "--no-calibration"];
-    let said = place.assay(&[&["run", file.as_str()], &quietly[..]].concat());
-    let document = said.json();
+    let document = place.toy("redis/power-loss", &[]);
     for (key, is_lossy) in [
         ("sync=always,fault=kill", false),
         ("sync=always,fault=power", false),
         ("sync=no,fault=kill", false),
         ("sync=no,fault=power", true),
     ] {
-        let trial = trial(&document, key);
+        let trial = trial_of(&document, key);
         let fates = &trial["fates"];
         let lost = number(&fates["lost"]);
         assert_eq!(lost > 0, is_lossy, "{key}: {fates}");
@@ -65,7 +47,7 @@ fn only_power_and_only_without_syncing() {
     for (sync, words) in
         [("always", "fsync after every write"), ("no", "let the OS flush the data")]
     {
-        let durability = &trial(&document, &format!("sync={sync},fault=power"))["durability"];
+        let durability = &trial_of(&document, &format!("sync={sync},fault=power"))["durability"];
         let found = harness::durability_setting(durability, "appendfsync");
         assert_eq!(
             (&found["value"], &found["default"]),

@@ -25,6 +25,7 @@ mod frames;
 mod group;
 mod identity;
 mod links;
+mod order;
 mod snapshots;
 mod standing;
 
@@ -35,3 +36,4 @@ pub use error::{NoChange, StartError};
 pub use frames::fuzz_frames;
 pub use group::{CELL_NAMES, Event, Group, Settings, Started};
 pub use identity::{NUMBERS_MAX, number_of};
+pub use order::Order;

@@ -97,7 +97,7 @@ pub fn check_text(view: &CheckView, style: Style) -> String {
     findings(&mut page, view);
     page.line(Paint::Plain, "");
     let is_blocked = view.findings.iter().any(|it| it.outcome == AuditOutcome::Failed);
-    let first = if is_blocked { " First mend what is marked ✗, then run:" } else { " Run:" };
+    let first = if is_blocked { " First fix what is marked ✗, then run:" } else { " Run:" };
     page.line(Paint::Plain, &format!("Nothing was sent.{first} {}", clean(&view.command)));
     page.finish()
 }

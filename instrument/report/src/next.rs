@@ -27,7 +27,7 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
         Verdict::Invalid => {
             let audits = shown.iter().filter(is_of_it).flat_map(|row| &row.trial.audits);
             match audits.into_iter().any(|audit| audit.outcome == AuditOutcome::Failed) {
-                true => "mend what the audits marked ✗ say, and run it again".to_owned(),
+                true => "fix what the audits marked ✗ say, and run it again".to_owned(),
                 false => "run it again on an idle machine".to_owned(),
             }
         }

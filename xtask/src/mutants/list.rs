@@ -400,7 +400,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     // Of the database.
     of_kv(
         "a snapshot is of one entry later than it says",
-        "systems/kv/node/src/order.rs",
+        "base/replicated/src/order.rs",
         "group.snapshot(through, part, is_last, out)",
         "group.snapshot(through.saturating_sub(1), part, is_last, out)",
     ),
@@ -436,8 +436,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     of_kv(
         "a replica reads by itself, whoever leads",
         "systems/kv/node/src/node.rs",
-        "if self.order.is_alone() {\n            return self.carry_out_read",
-        "if self.order.is_alone() || self.replica != 99 {\n            return self.carry_out_read",
+        "if self.order.group().is_none() {\n            return self.carry_out_read",
+        "if self.order.group().is_none() || self.replica != 99 {\n            return self.carry_out_read",
     ),
     // Of the atomizer's machine.
     of_atomizer(

@@ -1,12 +1,11 @@
 //! Trials in which the instrument itself, its machine or its record makes an audit object.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::harness::{
-    self, Place, Running, alone, audit, await_that, beside_others, expect_audit, processes_of,
-    trial,
+    self, DISK, Place, Running, alone, audit, await_that, beside_others, expect_audit, has_all,
+    processes_of, trial,
 };
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
@@ -211,8 +210,7 @@ fn host() {
 /// 700 ms, the disk with it, while a sync waits that was to take 300 ms: at nine transactions a second one always does.
 #[test]
 fn disks() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
-        harness::say("SKIPPED disks: a disk of a node's own takes root and /dev/fuse");
+    if !has_all("disks", &[DISK]) {
         return;
     }
     let _beside = beside_others();

@@ -181,7 +181,7 @@ fn repeatability() {
     expect_failed(&said, &document, "repeatability", &words);
 }
 
-/// Claim: a server that is slower in each second has latencies of no one state, and it is told.
+/// Claim: a server that is slower in each second has latencies of no one level, and the audit says so.
 #[test]
 fn latency_drift() {
     let (_, document) = canary(
@@ -197,7 +197,8 @@ fn latency_drift() {
         timeout = "5s"
         "#,
     );
-    let words = ["p50 rises steadily from", "quantiles of the whole window are of no one state"];
+    let words =
+        ["p50 rises steadily from", "quantiles of the whole window describe none of its levels"];
     expect_told(&document, "latency_drift", &words);
 }
 

@@ -140,6 +140,22 @@ impl Place {
         finish(self.command(arguments).env("ASSAY_CACHE", cache))
     }
 
+    /// The command that runs a file of `experiments/` with a profile, and these programs, and prints its document alone.
+    pub fn shipped(&self, name: &str, profile: &str, more: &[&str]) -> Command {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let file = folder.join(name).with_extension("toml").display().to_string();
+        let quietly = ["--json", "--progress=none", "--no-calibration"];
+        let words = [&["run", file.as_str(), "--profile", profile], &quietly[..], more].concat();
+        let mut command = self.command(&words);
+        command.env("ASSAY_CACHE", testbed::install::cache_folder());
+        command
+    }
+
+    /// The document of the toy of a file of `experiments/`.
+    pub fn toy(&self, name: &str, more: &[&str]) -> Value {
+        finish(&mut self.shipped(name, "toy", more)).json()
+    }
+
     /// The same with something on standard input.
     pub fn assay_with_input(&self, arguments: &[&str], input: &str) -> Said {
         let path = self.write("standard-input", input);
@@ -348,6 +364,14 @@ pub fn trial(document: &Value) -> &Value {
     &document["settings"][0]["trials"][0]
 }
 
+/// The only trial of the setting with this key.
+#[track_caller]
+pub fn trial_of<'a>(document: &'a Value, key: &str) -> &'a Value {
+    let settings = document["settings"].as_array().into_iter().flatten();
+    let found = settings.into_iter().find(|setting| setting["key"] == key);
+    &found.unwrap_or_else(|| panic!("no setting {key} in {document}"))["trials"][0]
+}
+
 /// The thresholds of a trial that its experiment writes, without those that every ledger makes.
 pub fn written_thresholds(trial: &Value) -> Vec<&Value> {
     let all = trial["thresholds"].as_array().expect("a trial has a list of thresholds");
@@ -447,6 +471,27 @@ pub fn durability_setting<'a>(durability: &'a Value, name: &str) -> &'a Value {
 pub fn say(line: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The devices of a disk of a node's own, and of links that can be cut.
+pub const DISK: &str = "/dev/fuse";
+pub const LINKS: &str = "/dev/net/tun";
+
+/// Whether all that a test takes is here: programs by name, devices by path, for which it takes root. If not, that is said.
+pub fn has_all(test: &str, wanted: &[&str]) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    let is_here = |name: &str| match name.starts_with('/') {
+        true => is_root && Path::new(name).exists(),
+        false => testbed::install::find(name).is_some() || program(name).is_some(),
+    };
+    let missing: Vec<&str> = wanted.iter().copied().filter(|name| !is_here(name)).collect();
+    if !missing.is_empty() {
+        say(&format!(
+            "SKIPPED {test}: it takes {} (programs: assay doctor --install NAME; devices: root)",
+            missing.join(", ")
+        ));
+    }
+    missing.is_empty()
 }
 
 /// Whether a program is installed, by asking for it in every folder where programs are.

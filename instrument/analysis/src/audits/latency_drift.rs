@@ -45,7 +45,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
 }
 
 fn told(evidence: &Evidence<'_>, change: &Change) -> String {
-    let mixed = "quantiles of the whole window are of no one state";
+    let mixed = "quantiles of the whole window describe none of its levels";
     let lacking = without_interval(evidence);
     let lacking = match lacking.len() {
         0 => String::new(),

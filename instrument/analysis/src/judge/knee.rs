@@ -49,7 +49,7 @@ pub(crate) fn promised(plan: &Plan, results: &[SettingResult]) -> Vec<(String, S
             Some(minutes::Load { per_s: point.trial.rates.planned_per_s?, setting })
         };
         let mut loads: Vec<_> = points.iter().filter_map(load).collect();
-        // By what was asked for: a load that could not be offered is not the lesser promise.
+        // In the order of the rates asked for: a trial that offered less than it was asked for does not move down.
         loads.sort_by(|a, b| a.per_s.total_cmp(&b.per_s));
         minutes::promised(&named.join(", "), &loads)
     };

@@ -32,7 +32,7 @@ pub struct ScalabilityLaw {
     pub beta_low: f64,
     /// Upper end.
     pub beta_high: f64,
-    /// Clients at which goodput is highest; null = beyond twice the most that were measured, of which nothing is said.
+    /// Clients at which goodput is highest; null = more than twice the most that were measured: too far to say.
     pub peak_clients: Option<f64>,
     /// Goodput there, per second.
     pub peak_per_s: Option<f64>,

@@ -25,7 +25,7 @@ const fn differs(latency: &LatencyResult) -> bool {
     latency.inf > 0
 }
 
-/// The meaning of *of all due*, where it differs from what reached the stage.
+/// The meaning of times of all due, where they differ from what reached the stage.
 pub(crate) fn said_of_all_due<'a>(
     latencies: impl Iterator<Item = &'a LatencyResult>,
 ) -> Option<String> {
@@ -42,7 +42,7 @@ pub(crate) fn said_of_all_due<'a>(
         )
     });
     let said: Vec<String> = refused.into_iter().chain(missing).collect();
-    (!said.is_empty()).then(|| format!("‘of all due’ includes {}", said.join(", and ")))
+    (!said.is_empty()).then(|| format!("times of all due include {}", said.join(", and ")))
 }
 
 /// Response times that the windows do not exclude, though none was seen: of windows of different lengths the shortest.

@@ -324,8 +324,7 @@ fn check_page() {
     }
     view.findings.push(finding("target", "connection refused", AuditOutcome::Failed));
     let page = report::check_text(&view, Style { width: 100, ..Style::default() });
-    let last =
-        "Nothing was sent. First mend what is marked ✗, then run: assay run k-latency.toml\n";
+    let last = "Nothing was sent. First fix what is marked ✗, then run: assay run k-latency.toml\n";
     assert!(page.ends_with(last), "{page}");
     for width in 40..120 {
         let page = report::check_text(&view, Style { width, ..Style::default() });

@@ -488,7 +488,7 @@ impl Node for Archiver {
             _ => {}
         }
         if self.trouble.is_some() {
-            // Nothing that comes can mend it; what was given to the log becomes durable all the same.
+            // Nothing that comes can repair it; what was given to the log becomes durable all the same.
             return;
         }
         if self.ask_at.is_some_and(|at| at <= now) {

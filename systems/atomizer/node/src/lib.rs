@@ -13,7 +13,6 @@ mod dials;
 pub mod intake;
 pub mod machine;
 pub mod node;
-mod order;
 pub mod protocol;
 mod serve;
 pub mod shard;
@@ -23,6 +22,5 @@ mod subscribers;
 mod syncs;
 pub mod watchtower;
 
-pub use order::Order;
 pub use serve::serve;
 pub use subscribers::Missed;

@@ -14,12 +14,11 @@ use std::time::Duration;
 
 use clock::Instant;
 use process::{Connection, Input, Node, Outputs, Stored};
-use replicated::{Config, Group, Settings, StartError};
+use replicated::{Config, Group, Order, Settings, StartError};
 
 use crate::archivers::Archivers;
 use crate::intake::{self, Intake};
 use crate::machine::{Discarded, Machine, Rules};
-use crate::order::Order;
 use crate::protocol::request::{NOBODY, Standing, write_standing};
 use crate::protocol::{Hash, Refusals};
 use crate::stamps::Stamps;
@@ -265,7 +264,7 @@ impl Atomizer {
             leader: self.order.leader(self.replica).unwrap_or(NOBODY),
             height: self.machine.height(),
             chain: self.machine.chain(),
-            has_vote: self.order.group().is_none_or(Group::has_vote),
+            has_vote: self.order.has_vote(),
         }
     }
 

@@ -169,7 +169,7 @@ impl Events {
         }
     }
 
-    /// Whether something is buffered that belongs into a file.
+    /// Whether something is buffered that belongs in a file.
     pub(crate) fn is_dirty(&self) -> bool {
         matches!(self.to, To::File(_)) && !self.buffer.is_empty()
     }

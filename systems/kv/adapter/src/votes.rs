@@ -106,7 +106,7 @@ impl Asked {
         self.change.is_none_or(|(number, has_vote)| voters.contains(&number) == has_vote)
     }
 
-    /// Asks whoever leads. Outside: what no waiting mends; inside: what may be otherwise soon.
+    /// Asks whoever leads. Outside: an error that waiting does not clear; inside: one that may be gone soon.
     fn once(
         &self,
         key: &[u8; KEY_BYTES],

@@ -9,7 +9,6 @@ mod fuzz;
 pub mod ledger;
 pub mod metrics;
 mod node;
-mod order;
 pub mod protocol;
 mod serve;
 #[cfg(test)]
@@ -18,7 +17,6 @@ mod tests;
 pub use fuzz::fuzz_connection;
 pub use metrics::Counts;
 pub use node::{CLIENTS_LISTENER, KvNode, METRICS_LISTENER, PEERS_LISTENER};
-pub use order::Order;
 #[doc(hidden)]
 pub use serve::serve_broken;
 pub use serve::{SEGMENT_BYTES_MIN, operator_key, serve};

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use clock::Instant;
 use process::{Connection, Input, Node, Outputs, Stored};
-use replicated::{Config, Group, NoChange, Settings, StartError};
+use replicated::{Config, Event, Group, NoChange, Order, Settings, StartError};
 use wire::frames::{LENGTH_BYTES, next_frame};
 
 use crate::database::group::Group as GroupOf;
@@ -16,7 +16,6 @@ use crate::database::snapshot::SnapshotReader;
 use crate::database::{Database, Limits, Status};
 use crate::ledger::Ledger;
 use crate::metrics::{self, Counts};
-use crate::order::{Event, Order};
 use crate::protocol::{
     self, Digest, KEY_BYTES, NOBODY, PART_BYTES_MAX, REQUEST_BYTES_MAX, Reads, Request, State,
     VERSION, Welcome, Why, read_request, write_digest, write_refused, write_results, write_state,
@@ -218,10 +217,10 @@ impl KvNode {
         request: Request<'_>,
         out: &mut Outputs,
     ) -> bool {
-        let leader = self.leader();
+        let (leader, own) = (self.leader(), self.order.cluster());
         let line = &mut self.lines[connection.index()];
         match request {
-            Request::Hello { database, .. } if self.order.is_another(database) => {
+            Request::Hello { database, .. } if ![0, own].contains(&database) && own != 0 => {
                 write_refused(out.send(connection), 0, Why::OtherDatabase, leader);
                 out.close(connection);
             }
@@ -244,7 +243,7 @@ impl KvNode {
                     entries: self.counts.entries,
                     is_disk_full: self.is_disk_full,
                     has_vote: self.order.has_vote(),
-                    database: self.order.database(),
+                    database: own,
                 };
                 write_state(out.send(connection), &state);
             }
@@ -333,7 +332,7 @@ impl KvNode {
         if is_too_much || is_owed_much(connection, out) {
             return self.refuse_as_busy(connection, number, out);
         }
-        if self.order.is_alone() {
+        if self.order.group().is_none() {
             return self.carry_out_read(connection, number, reads, out);
         }
         let bytes = reads.bytes().to_vec();

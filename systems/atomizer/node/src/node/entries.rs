@@ -22,7 +22,7 @@ impl Atomizer {
     /// Does what the order says, and proposes what waits as far as the log takes it.
     pub(super) fn follow(&mut self, now: Instant, out: &mut Outputs) {
         loop {
-            while let Some(event) = self.order.next() {
+            while let Some(event) = self.order.next_event() {
                 self.event(now, event, out);
             }
             if !self.propose(now, out) {
@@ -174,7 +174,8 @@ impl Atomizer {
             }
             Event::MakeSnapshot => {
                 self.counts.snapshots_made += 1;
-                self.order.snapshot(&self.machine.write_snapshot(), out);
+                let snapshot = self.machine.write_snapshot();
+                self.order.snapshot(self.order.applied(), &snapshot, true, out);
             }
             Event::InstallPart { offset, bytes } => {
                 if offset == 0 {

@@ -15,15 +15,29 @@ use crate::url::{self, Origin};
 /// Servers that a note names.
 const HOSTS_NAMED_MAX: usize = 5;
 
+/// A recording, of whose entries as much is read as is of use.
 #[derive(Deserialize)]
-struct Har {
-    log: Log,
+pub(super) struct Har<E> {
+    pub(super) log: Log<E>,
 }
 
 #[derive(Deserialize)]
-struct Log {
+pub(super) struct Log<E> {
     version: Option<String>,
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<E>,
+}
+
+impl<E: for<'de> Deserialize<'de>> Har<E> {
+    /// A file that was saved with `parts` of each entry.
+    pub(super) fn read(bytes: &[u8], parts: &str) -> Result<Self, String> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            format!("it is not a whole HAR recording: {error}; save it again with its {parts}")
+        })
+    }
+
+    pub(super) fn form(&self) -> String {
+        format!("HAR {}", self.log.version.as_deref().unwrap_or("1.2"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -75,10 +89,8 @@ struct Counts {
 }
 
 pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, String> {
-    let har: Har = serde_json::from_slice(bytes).map_err(|error| {
-        format!("it is not a whole HAR recording: {error}; save it again with its requests")
-    })?;
-    let entries = har.log.entries;
+    let har = Har::<Entry>::read(bytes, "requests")?;
+    let (form, entries) = (har.form(), har.log.entries);
     let recorded = entries.len();
     let mut counts = Counts::default();
     let mut requests: Vec<(Origin, String, Recorded)> = Vec::new();
@@ -107,7 +119,6 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
     if lines.count == 0 {
         return Err(format!("none of its {recorded} requests can be sent to {origin}"));
     }
-    let form = format!("HAR {}", har.log.version.as_deref().unwrap_or("1.2"));
     let scheme = if origin.is_tls { "https" } else { "http" };
     Ok(Imported {
         form,

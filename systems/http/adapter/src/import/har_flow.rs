@@ -37,17 +37,6 @@ const OF_BROWSERS: [&str; 9] = [
 ];
 
 #[derive(Deserialize)]
-struct Har {
-    log: Log,
-}
-
-#[derive(Deserialize)]
-struct Log {
-    version: Option<String>,
-    entries: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
 struct Entry {
     request: har::Recorded,
     #[serde(default)]
@@ -88,10 +77,8 @@ struct Found {
 }
 
 pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, String> {
-    let har: Har = serde_json::from_slice(bytes).map_err(|error| {
-        format!("it is not a whole HAR recording: {error}; save it again with its answers")
-    })?;
-    let version = har.log.version.unwrap_or_else(|| "1.2".to_owned());
+    let har = har::Har::<Entry>::read(bytes, "answers")?;
+    let form = har.form();
     let origin =
         har::most_frequent(har.log.entries.iter().map(|it| it.request.url.as_str()), options.host)?;
     let mut making = Making::default();
@@ -104,7 +91,7 @@ pub(super) fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Import
     let scheme = if origin.is_tls { "https" } else { "http" };
     let steps = making.text();
     Ok(Imported {
-        form: format!("HAR {version}"),
+        form,
         url: Some(format!("{scheme}://{}", origin.authority())),
         target_count: making.steps.len(),
         targets: None,

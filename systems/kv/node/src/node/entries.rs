@@ -17,7 +17,7 @@ impl KvNode {
     /// together is one entry, on however many connections it came.
     pub(super) fn follow(&mut self, now: Instant, is_turn_end: bool, out: &mut Outputs) {
         loop {
-            while let Some(event) = self.order.next() {
+            while let Some(event) = self.order.next_event() {
                 self.event(event, out);
             }
             if !is_turn_end || !self.propose(now, out) {
@@ -69,7 +69,7 @@ impl KvNode {
             }
             Event::MoreSnapshot => self.write_snapshot(out),
             Event::InstallPart { offset, bytes } => self.take_part(offset, &bytes),
-            Event::Install => {
+            Event::Install { .. } => {
                 self.counts.snapshots_installed += 1;
                 let whole = self.installing.take().and_then(|reader| reader.finish().ok());
                 self.database = whole.expect("it is as another replica made it");
