@@ -217,10 +217,12 @@ impl KvNode {
         request: Request<'_>,
         out: &mut Outputs,
     ) -> bool {
-        let (leader, own) = (self.leader(), self.order.cluster());
+        let leader = self.leader();
         let line = &mut self.lines[connection.index()];
         match request {
-            Request::Hello { database, .. } if ![0, own].contains(&database) && own != 0 => {
+            Request::Hello { database, .. }
+                if ![0, self.order.cluster()].contains(&database) && self.order.cluster() != 0 =>
+            {
                 write_refused(out.send(connection), 0, Why::OtherDatabase, leader);
                 out.close(connection);
             }
@@ -243,7 +245,7 @@ impl KvNode {
                     entries: self.counts.entries,
                     is_disk_full: self.is_disk_full,
                     has_vote: self.order.has_vote(),
-                    database: own,
+                    database: self.order.cluster(),
                 };
                 write_state(out.send(connection), &state);
             }
