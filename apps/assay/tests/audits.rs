@@ -86,17 +86,11 @@ fn a_clean_trial_satisfies_all() {
     let (said, document) = Place::new().experiment(
         r#"
         trials = 2
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "400/s", connections = 4, warmup = "300ms", duration = "3s", timeout = "5s" }
         [system.deploy]
         servers = 64
         service = "20ms"
-        [load]
-        rate = "400/s"
-        connections = 4
-        warmup = "300ms"
-        duration = "3s"
-        timeout = "5s"
         "#,
     );
     let all = audits();
@@ -143,14 +137,8 @@ timeout = "2s"
 
 /// A trial of two seconds without anything wrong.
 const SMALL: &str = r#"
-[system]
-kind = "echo"
-[load]
-rate = "500/s"
-connections = 4
-warmup = "0s"
-duration = "2s"
-timeout = "2s"
+system = { kind = "echo" }
+load = { rate = "500/s", connections = 4, warmup = "0s", duration = "2s", timeout = "2s" }
 "#;
 
 /// A small trial, whose folder is then altered and reported again.

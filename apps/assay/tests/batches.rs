@@ -93,17 +93,11 @@ fn a_called_probe_beside_a_wired_load() {
         let place = Place::new();
         let (_, document) = place.experiment(&format!(
             r#"
-            [system]
-            kind = "echo"
+            system.kind = "echo"
+            load = {{ rate = "200/s", connections = 8, warmup = "0s", duration = "2s", timeout = "5s" }}
             [system.deploy]
             service = "100us"
             {by} = "call"
-            [load]
-            rate = "200/s"
-            connections = 8
-            warmup = "0s"
-            duration = "2s"
-            timeout = "5s"
             [probe]
             interval = "50ms"
             [workload]

@@ -10,17 +10,11 @@ fn echo(rate: &str, more: &str) -> String {
     format!(
         r#"
         name = "pair"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = {{ rate = "{rate}", connections = 4, warmup = "0s", duration = "2s", timeout = "5s" }}
         [system.deploy]
         service = "1ms"
         {more}
-        [load]
-        rate = "{rate}"
-        connections = 4
-        warmup = "0s"
-        duration = "2s"
-        timeout = "5s"
         [[threshold]]
         expr = "success >= 1%"
         "#

@@ -10,16 +10,11 @@ fn stages_of_the_system() {
     let _beside = beside_others();
     let (said, document) = Place::new().experiment(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "200/s", connections = 2, warmup = "0s", duration = "1s" }
         [system.deploy]
         stages = 3
         service = "1ms"
-        [load]
-        rate = "200/s"
-        connections = 2
-        warmup = "0s"
-        duration = "1s"
         [measure]
         until = "started"
         [[threshold]]
@@ -48,18 +43,11 @@ fn each_stream_to_its_own_stage() {
     let place = Place::new();
     let (said, document) = place.experiment(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "100/s", connections = 2, warmup = "0s", duration = "2s", timeout = "20s", until = "accepted" }
         [system.deploy]
         stages = 3
         service = "5ms"
-        [load]
-        rate = "100/s"
-        connections = 2
-        warmup = "0s"
-        duration = "2s"
-        timeout = "20s"
-        until = "accepted"
         [probe]
         interval = "100ms"
         until = "committed"
@@ -117,17 +105,11 @@ fn series_of_the_system() {
     let place = Place::new();
     let (said, document) = place.experiment(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "60/s", connections = 2, warmup = "0s", duration = "8s", timeout = "20s" }
         [system.deploy]
         metrics = true
         service = "25ms"
-        [load]
-        rate = "60/s"
-        connections = 2
-        warmup = "0s"
-        duration = "8s"
-        timeout = "20s"
         [[threshold]]
         expr = "nodes.sum.backlog.max > 40 and nodes.max.transactions_per_minute.mean > 600"
         [[threshold]]

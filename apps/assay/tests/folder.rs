@@ -17,18 +17,11 @@ static RUN: LazyLock<(Place, Value)> = LazyLock::new(|| {
         name = "folder"
         question = "What is in a run folder?"
         notes = "Two settings, one of them with failures."
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "2000/s", connections = 4, warmup = "1s", duration = "3s", timeout = "400ms", drain = "1s" }
         [system.deploy]
         servers = 32
         service = { mean = "5ms", distribution = "exponential" }
-        [load]
-        rate = "2000/s"
-        connections = 4
-        warmup = "1s"
-        duration = "3s"
-        timeout = "400ms"
-        drain = "1s"
         [workload]
         kinds = ["get", "put"]
         [matrix]

@@ -21,13 +21,8 @@ const RUN: [&str; 5] =
 /// Five minutes of load on a server that is paused for a second after one.
 const LONG: &str = r#"
     name = "followed"
-    [system]
-    kind = "echo"
-    [load]
-    rate = "200/s"
-    duration = "5m"
-    timeout = "5s"
-    warmup = "0s"
+    system = { kind = "echo" }
+    load = { rate = "200/s", duration = "5m", timeout = "5s", warmup = "0s" }
     [[fault]]
     at = "1s"
     for = "1s"

@@ -14,15 +14,10 @@ fn run() -> (Place, Value, PathBuf) {
     let (_, document) = place.experiment(
         r#"
         name = "formats"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "100/s", connections = 2, warmup = "100ms", duration = "600ms" }
         [system.deploy]
         service = "1ms"
-        [load]
-        rate = "100/s"
-        connections = 2
-        warmup = "100ms"
-        duration = "600ms"
         [matrix]
         rate = { set = "load.rate", values = ["100/s", "200/s"] }
         [[threshold]]

@@ -134,13 +134,8 @@ fn pauses_within_each_other() {
     let place = Place::new();
     let (said, document) = place.experiment(
         r#"
-        [system]
-        kind = "echo"
-        [load]
-        rate = "200/s"
-        connections = 4
-        warmup = "0s"
-        duration = "4s"
+        system = { kind = "echo" }
+        load = { rate = "200/s", connections = 4, warmup = "0s", duration = "4s" }
         [[fault]]
         at = "1s"
         for = "2s"
@@ -178,11 +173,8 @@ fn a_fault_of_a_node_that_there_is_not() {
     let _beside = beside_others();
     let (said, document) = Place::new().experiment(
         r#"
-        [system]
-        kind = "echo"
-        [load]
-        rate = "100/s"
-        duration = "1s"
+        system = { kind = "echo" }
+        load = { rate = "100/s", duration = "1s" }
         [[fault]]
         at = "100ms"
         for = "100ms"
@@ -207,14 +199,8 @@ fn a_server_that_is_killed() {
     let _beside = beside_others();
     let (said, document) = Place::new().experiment(
         r#"
-        [system]
-        kind = "echo"
-        [load]
-        rate = "200/s"
-        connections = 4
-        warmup = "0s"
-        duration = "2s"
-        timeout = "500ms"
+        system = { kind = "echo" }
+        load = { rate = "200/s", connections = 4, warmup = "0s", duration = "2s", timeout = "500ms" }
         [[fault]]
         at = "1s"
         kill = "echo"
@@ -249,14 +235,8 @@ fn a_server_that_is_restarted() {
     let place = Place::new();
     let (said, document) = place.experiment(
         r#"
-        [system]
-        kind = "echo"
-        [load]
-        rate = "200/s"
-        connections = 4
-        warmup = "0s"
-        duration = "4s"
-        timeout = "500ms"
+        system = { kind = "echo" }
+        load = { rate = "200/s", connections = 4, warmup = "0s", duration = "4s", timeout = "500ms" }
         [[fault]]
         at = "1s"
         for = "500ms"

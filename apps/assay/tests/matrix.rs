@@ -13,18 +13,11 @@ use serde_json::Value;
 /// A second of little load; what a test is about stands before or after it. Service takes so long that the
 /// lateness of a busy machine stays small beside it, and no audit depends on what else runs.
 const BASE: &str = r#"
-[system]
-kind = "echo"
+system.kind = "echo"
+load = { rate = "100/s", connections = 4, warmup = "0s", duration = "600ms", timeout = "2s", drain = "2s" }
 [system.deploy]
 servers = 64
 service = "100ms"
-[load]
-rate = "100/s"
-connections = 4
-warmup = "0s"
-duration = "600ms"
-timeout = "2s"
-drain = "2s"
 "#;
 
 /// A threshold that an honest server meets and one that it does not, whatever the machine does: they count what stands in a
@@ -132,10 +125,10 @@ fn an_included_setting_of_its_own() {
 /// Poisson arrivals of two kinds in two settings with two trials each, with a seed.
 fn random_run(seed: &str) -> (Place, Said, Value) {
     let place = Place::new();
+    let base = BASE.replace("load = { ", "load = { arrival = \"poisson\", ");
     let text = format!(
         r#"trials = 2
-        {BASE}
-        arrival = "poisson"
+        {base}
         [workload]
         kinds = ["get", "put", "scan"]
         payload = "100B"

@@ -283,16 +283,10 @@ fn six_rates_give_one_table() {
     let (said, document) = place.experiment(&format!(
         r#"
         name = "six-rates"
-        [system]
-        kind = "http"
+        system.kind = "http"
+        load = {{ rate = "20/s", connections = 8, warmup = "100ms", duration = "1s", timeout = "5s" }}
         [system.deploy]
         url = "{}"
-        [load]
-        rate = "20/s"
-        connections = 8
-        warmup = "100ms"
-        duration = "1s"
-        timeout = "5s"
         [matrix]
         rate = {{ set = "load.rate", values = ["20/s", "25/s", "30/s", "35/s", "40/s", "50/s"] }}
         [[threshold]]
@@ -400,17 +394,11 @@ fn statuses_are_what_they_mean() {
     place.write("targets.txt", targets.join("\n"));
     let (said, document) = place.experiment(
         r#"
-        [system]
-        kind = "http"
+        system = { kind = "http" }
+        load = { rate = "80/s", connections = 4, warmup = "0s", duration = "1s", timeout = "5s" }
         [workload]
         targets = "targets.txt"
         preflight = false
-        [load]
-        rate = "80/s"
-        connections = 4
-        warmup = "0s"
-        duration = "1s"
-        timeout = "5s"
         "#,
     );
     // What the server refuses is its own business, and no promise says otherwise.
@@ -523,19 +511,13 @@ fn a_body_that_is_too_large_over_http2() {
     place.write("targets.txt", format!("POST {}\n@body\n", nginx.url("/")));
     let (_, document) = place.experiment(
         r#"
-        [system]
-        kind = "http"
+        system.kind = "http"
+        load = { rate = "50/s", connections = 2, warmup = "0s", duration = "1s", timeout = "30s" }
         [system.deploy]
         http_version = "2"
         [workload]
         targets = "targets.txt"
         preflight = false
-        [load]
-        rate = "50/s"
-        connections = 2
-        warmup = "0s"
-        duration = "1s"
-        timeout = "30s"
         "#,
     );
     let trial = trial(&document);

@@ -13,17 +13,12 @@ use crate::harness::{
 fn stalled(place: &Place) -> Value {
     let (_, document) = place.experiment(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "500/s", connections = 2, warmup = "1s", duration = "5s" }
         [system.deploy]
         events = true
         service = "100us"
         faults = { store_stall = { at = "2s", for = "2s" }, lose = 400 }
-        [load]
-        rate = "500/s"
-        connections = 2
-        warmup = "1s"
-        duration = "5s"
         [measure]
         ledger = false
         [[threshold]]
@@ -118,16 +113,10 @@ fn a_killed_node_loses_only_its_last_events() {
     let place = Place::new();
     let (_, document) = place.experiment(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "200/s", connections = 2, warmup = "0s", duration = "3s", timeout = "1s" }
         [system.deploy]
         events = true
-        [load]
-        rate = "200/s"
-        connections = 2
-        warmup = "0s"
-        duration = "3s"
-        timeout = "1s"
         [[fault]]
         kill = "echo"
         at = "1500ms"

@@ -7,16 +7,11 @@ use std::process::Command;
 use crate::harness::{self, Place, beside_others, expect_holds, finish, trial};
 
 const EXPERIMENT: &str = r#"
-    [system]
-    kind = "echo"
+    system.kind = "echo"
+    load = { rate = "200/s", connections = 2, warmup = "0s", duration = "1s" }
     [system.deploy]
     program = "echo-node"
     service = "1ms"
-    [load]
-    rate = "200/s"
-    connections = 2
-    warmup = "0s"
-    duration = "1s"
     "#;
 
 /// With the user's own home, where the compiler may be, and a cache folder that is empty.

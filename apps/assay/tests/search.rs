@@ -11,16 +11,10 @@ use crate::harness::{Echo, Place, Running, beside_others, until};
 fn limited(limit: &str) -> String {
     format!(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = {{ rate = "20/s", connections = 2, warmup = "0s", duration = "2s", timeout = "5s" }}
         [system.deploy]
         faults = {{ limit = {{ rate = "{limit}", burst = 10 }} }}
-        [load]
-        rate = "20/s"
-        connections = 2
-        warmup = "0s"
-        duration = "2s"
-        timeout = "5s"
         [search]
         find = "load.rate"
         bracket = "1s"
@@ -123,16 +117,10 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 /// A closed loop on one server that takes 5 ms a request: eleven clients wait for 55 ms.
 const CLIENTS: &str = r#"
-    [system]
-    kind = "echo"
+    system.kind = "echo"
+    load = { model = "closed", clients = 2, warmup = "0s", duration = "2s", timeout = "5s" }
     [system.deploy]
     service = "5ms"
-    [load]
-    model = "closed"
-    clients = 2
-    warmup = "0s"
-    duration = "2s"
-    timeout = "5s"
     [search]
     find = "load.clients"
     bracket = "1s"

@@ -15,12 +15,8 @@ use crate::harness::{self, Place, Running, beside_others, number};
 /// A short run on the canary.
 const SHORT: &str = r#"
 name = "short"
-[system]
-kind = "echo"
-[load]
-rate = "100/s"
-warmup = "0s"
-duration = "500ms"
+system = { kind = "echo" }
+load = { rate = "100/s", warmup = "0s", duration = "500ms" }
 "#;
 
 /// All files under a folder.

@@ -67,6 +67,31 @@ impl<M> Outputs<M> {
         self.used = bytes;
     }
 
+    /// Reads the [`crate::Input::Bytes`] of this step piece by piece, and says that they are read. `piece` takes one from
+    /// the beginning of what is left and gives its length; `None`: not all of it has come.
+    ///
+    /// # Errors
+    /// Those of `piece`: what comes after is not read.
+    pub fn read_pieces<E>(
+        &mut self,
+        bytes: &[u8],
+        mut piece: impl FnMut(&[u8], &mut Self) -> Result<Option<usize>, E>,
+    ) -> Result<(), E> {
+        let mut used = 0;
+        let ended = loop {
+            match piece(&bytes[used..], self) {
+                Ok(Some(length)) => used += length,
+                Ok(None) => break Ok(()),
+                Err(why) => {
+                    used = bytes.len();
+                    break Err(why);
+                }
+            }
+        };
+        self.used(used);
+        ended
+    }
+
     /// The buffer of what is to be sent on `connection`; append to it. What is sent on a connection that has
     /// ended is dropped, as it would be on a wire.
     pub fn send(&mut self, connection: Connection) -> &mut Vec<u8> {

@@ -25,6 +25,7 @@ mod words;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 
 use clock::Clock;
 use rustix::event::epoll;
@@ -229,6 +230,28 @@ fn within_file_limit(wanted: usize) -> usize {
     wanted.min(left)
 }
 
+/// A secret of `N` bytes in hexadecimal digits, in a file that only those who run the program can read; `name` is what it is
+/// called in errors.
+///
+/// # Errors
+/// When there is no such file, or it holds something else.
+pub fn key_file<const N: usize>(name: &str, path: &Path) -> Result<[u8; N], String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("reading {name} {}: {error}", path.display()))?;
+    let digits = text.trim();
+    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..N).map(byte).collect();
+    let key = bytes.filter(|_| digits.len() == 2 * N).and_then(|bytes| bytes.try_into().ok());
+    key.ok_or_else(|| {
+        format!(
+            "{}: expected {} hexadecimal digits, got {} bytes of something else; write some with `openssl rand -hex {N}`",
+            path.display(),
+            2 * N,
+            digits.len()
+        )
+    })
+}
+
 /// Reads where to listen: a whole address, or a port alone, which means 127.0.0.1. Port 0: any free one.
 ///
 /// # Errors
@@ -238,6 +261,6 @@ pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
     text.parse().map_err(|_| {
-        format!("`{text}` is not an address to listen on; write 127.0.0.1:4000, or 4000 for that port of 127.0.0.1")
+        format!("expected an address such as 127.0.0.1:4000, or a port of 127.0.0.1, got `{text}`")
     })
 }

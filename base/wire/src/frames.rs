@@ -3,8 +3,6 @@
 //! The reader works on whatever has arrived so far and keeps nothing: it either finds a whole frame or asks
 //! for more. It never copies a payload and never waits for one that is longer than [`PAYLOAD_BYTES_MAX`].
 
-use std::io::{self, Read, Write};
-
 /// Bytes of the length in front of each payload.
 pub const LENGTH_BYTES: usize = 4;
 
@@ -65,50 +63,6 @@ pub fn write_frame(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     out[start..start + LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Questions over a stream that blocks, one at a time: for what is asked beside a load, never for what is timed.
-#[derive(Debug)]
-pub struct Asker<S> {
-    stream: S,
-    unread: Vec<u8>,
-    used: usize,
-}
-
-impl<S: Read + Write> Asker<S> {
-    /// The stream bounds how long an answer is waited for.
-    pub const fn new(stream: S) -> Self {
-        Self { stream, unread: Vec::new(), used: 0 }
-    }
-
-    /// Sends the frames that `write` appends; gives the payload of the next frame that comes.
-    ///
-    /// # Errors
-    /// Those of the stream; `UnexpectedEof` where the peer closes it first; bytes that are no frame.
-    pub fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<&[u8]> {
-        let mut question = Vec::new();
-        write(&mut question);
-        self.stream.write_all(&question)?;
-        self.stream.flush()?;
-        self.unread.drain(..self.used);
-        self.used = 0;
-        let mut chunk = [0; 64 << 10];
-        loop {
-            if let Some(frame) = next_frame(&self.unread).map_err(io::Error::other)? {
-                self.used = frame.used;
-                break;
-            }
-            let count = self.stream.read(&mut chunk)?;
-            if count == 0 {
-                return Err(io::Error::new(
-                    io::ErrorKind::UnexpectedEof,
-                    "the peer closed the connection before it answered",
-                ));
-            }
-            self.unread.extend_from_slice(&chunk[..count]);
-        }
-        Ok(&self.unread[LENGTH_BYTES..self.used])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,42 +94,5 @@ mod tests {
         let bytes = u32::to_le_bytes(u32::try_from(PAYLOAD_BYTES_MAX).unwrap() + 1);
         assert_eq!(next_frame(&bytes), Err(FrameError::TooLong { bytes: 16_777_217 }));
         assert_eq!(next_frame(&bytes[..3]), Ok(None));
-    }
-
-    /// A peer whose answers come a few bytes at a time; it closes the connection after them.
-    struct Dripping(io::Cursor<Vec<u8>>, Vec<u8>);
-
-    impl Read for Dripping {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let bytes = into.len().min(3);
-            self.0.read(&mut into[..bytes])
-        }
-    }
-
-    impl Write for Dripping {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.1.write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// Claim: each question has the answer that comes next, however that is cut, and a peer that closes first is told.
-    #[test]
-    fn questions_have_their_answers() {
-        let mut answers = Vec::new();
-        for answer in [&b"first"[..], b"", b"third"] {
-            write_frame(&mut answers, |out| out.extend_from_slice(answer));
-        }
-        answers.push(9);
-        let mut asker = Asker::new(Dripping(io::Cursor::new(answers), Vec::new()));
-        for answer in [&b"first"[..], b"", b"third"] {
-            assert_eq!(asker.ask(|out| out.push(b'?')).unwrap(), answer);
-        }
-        let error = asker.ask(|_| {}).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
-        assert_eq!(asker.stream.1, b"???");
     }
 }

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
+use record::next_histogram_number;
+
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304;
 const COOKIE: u32 = 0x1c84_9303;
 /// The bits of a cookie that say how wide counts were in memory; it does not matter to a reader.
@@ -80,7 +82,7 @@ impl Slots {
             return Err("the histogram's header makes no sense".to_owned());
         }
         let mut index = 0_u64;
-        while let Some(count) = next_number(&mut payload)? {
+        while let Some(count) = next_histogram_number(&mut payload)? {
             match u64::try_from(count) {
                 // Empty slots may lead anywhere; one that is counted out there is refused.
                 Ok(0) => index = index.saturating_add(1),
@@ -113,27 +115,6 @@ impl Slots {
         let low = i64::try_from(sub << shift).ok()?;
         Some((low, low + ((1 << shift) - 1)))
     }
-}
-
-/// A zig-zag LEB128 number of at most nine bytes, the ninth with all its eight bits; `None` at the end.
-fn next_number(payload: &mut &[u8]) -> Result<Option<i64>, String> {
-    let (mut number, mut shift) = (0_u64, 0);
-    let mut rest = payload.iter();
-    if rest.len() == 0 {
-        return Ok(None);
-    }
-    loop {
-        let byte = *rest.next().ok_or("the counts of the histogram are cut off")?;
-        let is_last = shift == 56;
-        let bits = if is_last { byte } else { byte & 0x7f };
-        number |= u64::from(bits) << shift;
-        shift += 7;
-        if is_last || byte & 0x80 == 0 {
-            break;
-        }
-    }
-    *payload = rest.as_slice();
-    Ok(Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed()))
 }
 
 #[cfg(test)]

@@ -177,10 +177,6 @@ impl Session for Echo {
         Abandon::Keep
     }
 
-    fn in_flight_max(&self) -> u32 {
-        1
-    }
-
     fn reset(&mut self) {}
 }
 

@@ -152,7 +152,7 @@ pub struct LoadSeries {
 }
 
 /// One setting.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SettingResult {
     /// Its key.
     pub key: String,

@@ -111,8 +111,12 @@ fn push_number(number: i64, out: &mut Vec<u8>) {
     out.push(u8::try_from(rest).expect("64 bits less 56"));
 }
 
-/// The next number; `None` at the end.
-fn next_number(payload: &mut &[u8]) -> Result<Option<i64>, &'static str> {
+/// The next number of the V2 encoding's counts: zig-zag LEB128 of at most nine bytes, the ninth with all its eight bits. `None`
+/// at the end.
+///
+/// # Errors
+/// When the last number is cut off.
+pub fn next_number(payload: &mut &[u8]) -> Result<Option<i64>, &'static str> {
     if payload.is_empty() {
         return Ok(None);
     }

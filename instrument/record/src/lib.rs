@@ -78,6 +78,7 @@ pub use error::RecordError;
 pub use folder::RunFolder;
 pub use follow::TrialFollower;
 pub use fuzz::{fuzz_run_folder, fuzz_run_folder_and_parquet};
+pub use histogram_v2::next_number as next_histogram_number;
 pub use hold::RunHold;
 pub use line_log::{EventLog, FaultLog, MetricLog};
 pub use name::folder_name;

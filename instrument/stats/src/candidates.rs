@@ -6,6 +6,7 @@
 //! spread at the one says nothing of the other.
 
 use crate::excursions;
+use crate::float::{of_count, of_ns};
 use crate::interval::{self, Slot};
 use crate::level::{BELOW, Level};
 use crate::quantile_interval::QuantileInterval;
@@ -80,7 +81,7 @@ impl Candidates {
                         (place(low), sum)
                     })
                     .collect();
-                Part { upto, count: sum + to_f64(*missing) }
+                Part { upto, count: sum + of_count(*missing) }
             })
             .collect::<Vec<_>>();
         let total = ranked(&all).scan(0.0, |sum, (_, _, count)| {
@@ -148,7 +149,7 @@ impl Candidates {
         let level = |share: &f64| {
             let index = self.at(*share);
             let (beyond, size) = (1.0 - self.share(index), self.excursion(index));
-            Level { value: to_f64_signed(self.values[index].1), beyond, size }
+            Level { value: of_ns(self.values[index].1), beyond, size }
         };
         shares.iter().map(level).collect()
     }
@@ -227,8 +228,11 @@ impl Part {
 
 /// Buckets with their smallest and largest value and their count; negative samples are one below all.
 fn ranked(of: &SparseHistogram) -> impl Iterator<Item = (i64, i64, f64)> + '_ {
-    let below =
-        of.moments().min().filter(|min| *min < 0).map(|min| (i64::MIN, min, to_f64(of.negative())));
+    let below = of
+        .moments()
+        .min()
+        .filter(|min| *min < 0)
+        .map(|min| (i64::MIN, min, of_count(of.negative())));
     below
         .into_iter()
         .chain(of.bucket_ranges().map(|(low, high, count)| (low, high, f64::from(count))))
@@ -237,14 +241,4 @@ fn ranked(of: &SparseHistogram) -> impl Iterator<Item = (i64, i64, f64)> + '_ {
 fn odds_times(share: f64, factor: f64) -> f64 {
     let odds = share / (1.0 - share) * factor;
     if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
-const fn to_f64_signed(value: i64) -> f64 {
-    value as f64
 }

@@ -7,6 +7,7 @@
 //! differ by t and by more than a ratio. Stretches are parted generously first, because a level that comes back hides its
 //! own change, and then joined again where the parts do not differ for sure.
 
+use crate::float::of_len;
 use crate::special::beta_cdf;
 use crate::trend::median;
 
@@ -109,12 +110,12 @@ fn best(of: &[f64]) -> Option<usize> {
 }
 
 fn mean(of: &[f64]) -> f64 {
-    of.iter().sum::<f64>() / float(of.len())
+    of.iter().sum::<f64>() / of_len(of.len())
 }
 
 /// The chance that two stretches of one level differ as much, by Student's t.
 fn chance(before: &[f64], after: &[f64]) -> f64 {
-    let (m, n) = (float(before.len()), float(after.len()));
+    let (m, n) = (of_len(before.len()), of_len(after.len()));
     let freedom = m + n - 2.0;
     if before.is_empty() || after.is_empty() || freedom < 1.0 {
         return 1.0;
@@ -130,11 +131,6 @@ fn chance(before: &[f64], after: &[f64]) -> f64 {
     beta_cdf(freedom / (freedom + t * t), freedom / 2.0, 0.5)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "at most RUNS_MAX values")]
-fn float(count: usize) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,7 +138,7 @@ mod tests {
     /// A history around given levels with a ripple of about 2 %, the same each time.
     fn history(levels: &[(usize, f64)]) -> Vec<f64> {
         let all = levels.iter().flat_map(|(count, level)| vec![*level; *count]);
-        all.enumerate().map(|(n, level)| level * (1.0 + float(n * 7 % 5) / 100.0)).collect()
+        all.enumerate().map(|(n, level)| level * (1.0 + of_len(n * 7 % 5) / 100.0)).collect()
     }
 
     /// Claim: a level history has no change point; each change of level is found where it is, up and down and back; one

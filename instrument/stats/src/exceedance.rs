@@ -15,6 +15,7 @@
 //! It must never know what a limit is of: it sees counts.
 
 use crate::excursions;
+use crate::float::of_count;
 use crate::interval::Slot;
 use crate::special::beta_cdf;
 use crate::tail::Tail;
@@ -85,10 +86,10 @@ pub fn decide(
     below: Option<(&Tail, f64)>,
     confidence: f64,
 ) -> Decision {
-    let sum = |of: fn(&Counts) -> u64| to_f64(slots.iter().map(of).sum());
+    let sum = |of: fn(&Counts) -> u64| of_count(slots.iter().map(of).sum());
     let (beyond, all) = (sum(|slot| slot.beyond), sum(|slot| slot.all));
     let is_beyond = beyond > allowed_share * all;
-    let to_slot = |of: &Counts| Slot { count: to_f64(of.all), sum: to_f64(of.beyond) };
+    let to_slot = |of: &Counts| Slot { count: of_count(of.all), sum: of_count(of.beyond) };
     let seen = excursions::size(&slots.iter().map(to_slot).collect::<Vec<_>>());
     let below = below.filter(|(tail, limit)| !(is_beyond || beyond <= 0.0 && tail.is_far(*limit)));
     let size = below.map_or(seen, |(tail, _)| tail.size(allowed_share).max(seen));
@@ -164,11 +165,6 @@ fn windows(enough: f64, chance_of: &dyn Fn(f64) -> f64) -> Option<f64> {
     Some(many)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-const fn to_f64(count: u64) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +186,7 @@ mod tests {
         let of = |all| decide(&[Counts { beyond: 0, all }], 0.01, None, SURE);
         let surer = decide(&[Counts { beyond: 0, all: 299 }], 0.01, None, 0.99);
         let windows = surer.windows_to_decide.unwrap();
-        assert!((windows * 299.0).ceil() == to_f64(needed_for(0.01, 0.99)), "{windows}");
+        assert!((windows * 299.0).ceil() == of_count(needed_for(0.01, 0.99)), "{windows}");
         assert!(of(299).chance < 0.05 && of(298).chance > 0.05, "{:?}", of(299));
         let windows = of(120).windows_to_decide.unwrap();
         assert!((windows - 299.0 / 120.0).abs() < 0.01, "{windows}");

@@ -18,6 +18,7 @@ pub mod combined;
 pub mod divisive;
 pub mod exceedance;
 mod excursions;
+mod float;
 pub mod histogram;
 pub mod interval;
 mod layout;

@@ -13,6 +13,7 @@
 //! An end that a trial cannot give is open, unless there are so many trials that their spread alone is trusted.
 
 use crate::combined::Estimate;
+use crate::float::of_len;
 use crate::sections::{freedom, variances};
 use crate::special::t_quantile;
 
@@ -69,7 +70,7 @@ pub fn ratio(
         false => between_sides(first, second, upper),
     };
     let fewest = first.len().min(second.len());
-    let freedom = FREEDOM_WITHIN * float(fewest);
+    let freedom = FREEDOM_WITHIN * of_len(fewest);
     let within = |of_first: End, of_second: End| {
         if by_sections.is_some() {
             return by_sections;
@@ -100,7 +101,7 @@ fn half_width_by_sections(first: &[Measured], second: &[Measured], upper: f64) -
         let mut sum = [0.0; 2];
         for parts in all {
             let of = variances(&parts)?;
-            sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += of / float(trials).powi(2));
+            sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += of / of_len(trials).powi(2));
         }
         Some(sum)
     };
@@ -112,7 +113,7 @@ fn half_width_by_sections(first: &[Measured], second: &[Measured], upper: f64) -
         let (first, second) = (own(first)?, own(second)?);
         [first[0] + second[0], first[1] + second[1]]
     };
-    let trials = float(m.min(n));
+    let trials = of_len(m.min(n));
     let half =
         |(variance, freedom): (f64, f64)| t_quantile(upper, trials * freedom) * variance.sqrt();
     Some(variances.into_iter().zip(freedom()).map(half).fold(0.0, f64::max))
@@ -142,7 +143,7 @@ pub fn together(all: &[Measured]) -> Option<Measured> {
     // The mean of errors that are independent.
     let sections = all.iter().map(|it| it.parts.len()).min().unwrap_or(0);
     let part =
-        |section: usize| all.iter().map(|it| it.parts[section]).sum::<f64>() / float(all.len());
+        |section: usize| all.iter().map(|it| it.parts[section]).sum::<f64>() / of_len(all.len());
     Some(Measured { estimate, parts: (0..sections).map(part).collect() })
 }
 
@@ -154,7 +155,7 @@ enum End {
 }
 
 fn mean(of: &[Estimate]) -> f64 {
-    of.iter().map(|it| it.value.ln()).sum::<f64>() / float(of.len())
+    of.iter().map(|it| it.value.ln()).sum::<f64>() / of_len(of.len())
 }
 
 /// The variance of the mean of a side's logarithms, from the trials' own intervals; `None` where one lacks the end.
@@ -167,13 +168,13 @@ fn variance_within(of: &[Estimate], end: End) -> Option<f64> {
         Some((width.max(0.0) / HALF_WIDTH_PER_ERROR).powi(2))
     };
     let sum: Option<f64> = of.iter().map(error).sum();
-    Some(sum? / float(of.len()).powi(2))
+    Some(sum? / of_len(of.len()).powi(2))
 }
 
 fn between_pairs(first: &[Estimate], second: &[Estimate], upper: f64) -> Option<f64> {
     let pairs: Vec<f64> =
         first.iter().zip(second).map(|(one, other)| (other.value / one.value).ln()).collect();
-    let count = float(pairs.len());
+    let count = of_len(pairs.len());
     if pairs.len() < 2 {
         return None;
     }
@@ -182,25 +183,20 @@ fn between_pairs(first: &[Estimate], second: &[Estimate], upper: f64) -> Option<
 }
 
 fn between_sides(first: &[Estimate], second: &[Estimate], upper: f64) -> Option<f64> {
-    let freedom = float(first.len() + second.len()) - 2.0;
+    let freedom = of_len(first.len() + second.len()) - 2.0;
     if freedom < 1.0 {
         return None;
     }
     let logs = |of: &[Estimate]| of.iter().map(|it| it.value.ln()).collect::<Vec<f64>>();
     let pooled = (squares(&logs(first)) + squares(&logs(second))) / freedom;
-    let error = (pooled * (1.0 / float(first.len()) + 1.0 / float(second.len()))).sqrt();
+    let error = (pooled * (1.0 / of_len(first.len()) + 1.0 / of_len(second.len()))).sqrt();
     Some(t_quantile(upper, freedom) * error)
 }
 
 /// The sum of squares around the mean.
 fn squares(of: &[f64]) -> f64 {
-    let mean = of.iter().sum::<f64>() / float(of.len());
+    let mean = of.iter().sum::<f64>() / of_len(of.len());
     of.iter().map(|it| (it - mean).powi(2)).sum()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a few trials")]
-fn float(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

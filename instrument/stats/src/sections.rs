@@ -5,6 +5,7 @@
 //! err together, and those of two trials with the same arrivals cancel as far as the arrivals made them.
 
 use crate::censoring::{Unconditional, unconditional_quantile};
+use crate::float::{of_count, of_len, of_ns};
 use crate::interval::dependence;
 use crate::timed::TimedHistogram;
 
@@ -57,14 +58,14 @@ impl TimedHistogram {
     pub fn slope(&self, sections: &[Section], place: usize, q: f64) -> Option<f64> {
         let all = self.count_with_missing();
         let parts = of_share(sections, place)?;
-        let least = 1.0 / to_f64(all.max(1));
+        let least = 1.0 / of_count(all.max(1));
         let reach = (REACH * variances(&parts)?.into_iter().fold(0.0, f64::max).sqrt()).max(least);
         let (low, high) = (q - reach, q + reach);
-        if low <= 0.0 || high * to_f64(all) > to_f64(all) - 1.0 {
+        if low <= 0.0 || high * of_count(all) > of_count(all) - 1.0 {
             return None;
         }
         let value = |q: f64| match unconditional_quantile(self.all(), all, q)? {
-            Unconditional::Finite(value) if value > 0 => Some(signed(value).ln()),
+            Unconditional::Finite(value) if value > 0 => Some(of_ns(value).ln()),
             _ => None,
         };
         Some((value(high)? - value(low)?) / (high - low))
@@ -79,8 +80,9 @@ pub fn of_share(sections: &[Section], place: usize) -> Option<Vec<f64>> {
     if all == 0 {
         return None;
     }
-    let share = to_f64(within) / to_f64(all);
-    let part = |it: &Section| (to_f64(it.within[place]) - share * to_f64(it.count)) / to_f64(all);
+    let share = of_count(within) / of_count(all);
+    let part =
+        |it: &Section| (of_count(it.within[place]) - share * of_count(it.count)) / of_count(all);
     Some(sections.iter().map(part).collect())
 }
 
@@ -94,7 +96,7 @@ pub fn variances(parts: &[f64]) -> Option<[f64; 2]> {
 /// Degrees of freedom of each of [`variances`], of one trial.
 #[must_use]
 pub fn freedom() -> [f64; 2] {
-    BLOCKS.map(|blocks| float(blocks) - 1.0)
+    BLOCKS.map(|blocks| of_len(blocks) - 1.0)
 }
 
 fn variance_by(parts: &[f64], blocks: usize) -> f64 {
@@ -102,10 +104,10 @@ fn variance_by(parts: &[f64], blocks: usize) -> f64 {
         parts[block * parts.len() / blocks..(block + 1) * parts.len() / blocks].iter().sum::<f64>()
     };
     let mut sums: Vec<f64> = (0..blocks).map(sum).collect();
-    let mean = sums.iter().sum::<f64>() / float(blocks);
+    let mean = sums.iter().sum::<f64>() / of_len(blocks);
     sums.iter_mut().for_each(|sum| *sum -= mean);
     let squares: f64 = sums.iter().map(|sum| sum * sum).sum();
-    let k = float(blocks);
+    let k = of_len(blocks);
     k / (k - 1.0) * squares * dependence(&sums, squares).powi(2)
 }
 
@@ -114,12 +116,12 @@ fn variance_by(parts: &[f64], blocks: usize) -> f64 {
 #[must_use]
 pub fn independent(numbers: &[Vec<f64>]) -> f64 {
     let product = |one: &[f64], other: &[f64]| -> f64 {
-        let mean = |of: &[f64]| of.iter().sum::<f64>() / float(of.len().max(1));
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of_len(of.len().max(1));
         let (a, b) = (mean(one), mean(other));
         one.iter().zip(other).map(|(x, y)| (x - a) * (y - b)).sum()
     };
     let erring: Vec<&Vec<f64>> = numbers.iter().filter(|it| product(it, it) > 0.0).collect();
-    let count = float(erring.len());
+    let count = of_len(erring.len());
     if erring.is_empty() {
         return 0.0;
     }
@@ -131,21 +133,6 @@ pub fn independent(numbers: &[Vec<f64>]) -> f64 {
     (count + 1.0 - sum / count).clamp(1.0, count)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
-const fn signed(value: i64) -> f64 {
-    value as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a few sections")]
-fn float(count: usize) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,7 +142,7 @@ mod tests {
         let mixed = (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        to_f64((mixed ^ (mixed >> 31)) >> 11) / 2f64.powi(53)
+        of_count((mixed ^ (mixed >> 31)) >> 11) / 2f64.powi(53)
     }
 
     /// Claim: of independent exponential samples, sections give the standard error of the median's logarithm that theory

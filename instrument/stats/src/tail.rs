@@ -6,6 +6,7 @@
 //!
 //! It must never make a system guilty: it only says how much counts within an allowed share are worth.
 
+use crate::float::of_ns;
 use crate::level::{BELOW, Level};
 use crate::timed::TimedHistogram;
 
@@ -34,7 +35,7 @@ impl Tail {
         let levels = times.levels(&shares)?;
         let sizes = std::array::from_fn(|index| levels[index].size);
         let middle = levels[BELOW.len()];
-        Some(Self { sizes, middle, largest: to_f64(times.all().moments().max()?) })
+        Some(Self { sizes, middle, largest: of_ns(times.all().moments().max()?) })
     }
 
     /// How many samples beyond a limit that `allowed_share` may lie beyond come together at least.
@@ -61,9 +62,4 @@ impl Tail {
         let steepness = (beyond / allowed_share).ln() / (limit / value).ln();
         Some((beyond * (self.largest / value).powf(-steepness), size))
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times below 2^53 ns")]
-const fn to_f64(value: i64) -> f64 {
-    value as f64
 }

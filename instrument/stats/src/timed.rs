@@ -2,6 +2,7 @@
 
 use crate::candidates::Candidates;
 use crate::carry::Carry;
+use crate::float::of_count;
 use crate::histogram::Histogram;
 use crate::interval::{self, Slot};
 use crate::layout::rank;
@@ -140,16 +141,11 @@ impl TimedHistogram {
         self.slots
             .iter()
             .map(|slot| Slot {
-                count: to_f64(slot.moments().count()),
+                count: of_count(slot.moments().count()),
                 sum: slot.moments().sum() as f64,
             })
             .collect()
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts below 2^53")]
-fn to_f64(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

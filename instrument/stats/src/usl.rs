@@ -6,6 +6,7 @@
 //! (X/N)²; a coefficient that comes out below zero is held at zero and the others are solved anew. The intervals are those
 //! of the jackknife: each level left out in turn.
 
+use crate::float::of_len;
 use crate::special::t_quantile;
 
 /// Fewer levels fit three numbers by accident.
@@ -69,7 +70,7 @@ pub fn fit(levels: &[Level]) -> Option<Scalability> {
     };
     let parts: Vec<[f64; 3]> = (0..levels.len()).filter_map(without).collect();
     let interval = |which: usize| {
-        let n = float(parts.len());
+        let n = of_len(parts.len());
         let mean = parts.iter().map(|it| it[which]).sum::<f64>() / n;
         let squares: f64 = parts.iter().map(|it| (it[which] - mean).powi(2)).sum();
         let half = t_quantile(0.975, n - 1.0) * ((n - 1.0) / n * squares).sqrt();
@@ -149,11 +150,6 @@ fn linear(levels: &[Level], free: &[bool; 3]) -> Option<[f64; 3]> {
     Some([0, 1, 2].map(|row| matrix[row][3] / matrix[row][row]))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a few levels")]
-fn float(count: usize) -> f64 {
-    count as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +158,7 @@ mod tests {
 
     fn levels(law: [f64; 3], noise: f64) -> Vec<Level> {
         let of = |(index, clients): (usize, f64)| {
-            let ripple = 1.0 + noise * (float(index * 7 % 5) - 2.0) / 2.0;
+            let ripple = 1.0 + noise * (of_len(index * 7 % 5) - 2.0) / 2.0;
             Level { clients, per_s: throughput(law, clients) * ripple }
         };
         COUNTS.into_iter().enumerate().map(of).collect()

@@ -9,6 +9,7 @@ mod channel;
 pub mod conformance;
 pub mod content;
 pub mod durability;
+pub mod line;
 mod marks;
 mod texts;
 
@@ -32,7 +33,7 @@ use model::plan::LoadPlan;
 use model::{Outcome, Seed, TxId};
 pub use testbed::ask::{self, Tls};
 pub use testbed::{NodeCare, Scrape, ScrapeSeries, Testbed};
-pub use texts::Texts;
+pub use texts::{Texts, reply_id};
 
 /// Why a system could not do what it was asked, for people: what was attempted, on what, what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -289,6 +290,24 @@ impl Deployment {
         }
     }
 
+    /// Servers at these addresses, called `name` with their number. With a folder they are nodes of the testbed, without one
+    /// they were there before, and their hosts are not known.
+    #[must_use]
+    pub fn of_servers(
+        bed: &Testbed,
+        name: &str,
+        addresses: impl Iterator<Item = SocketAddr>,
+        folder: Option<PathBuf>,
+    ) -> Self {
+        let numbered = addresses.enumerate();
+        let endpoints = numbered.map(|(at, address)| (format!("{name}{at}"), address)).collect();
+        let (nodes, clocks) = match &folder {
+            Some(_) => (bed.nodes(), ClockRelation::OneHost),
+            None => (Vec::new(), ClockRelation::default()),
+        };
+        Self { endpoints, nodes, clocks, folder, ..Self::new(bed.clock()) }
+    }
+
     /// The adapter's state, if it is a `T`.
     #[must_use]
     pub fn state<T: Any>(&self) -> Option<&T> {
@@ -441,8 +460,10 @@ pub trait Session: Send {
     /// The engine gives `tx` up (timeout). Says whether the connection can still be used.
     fn abandon(&mut self, tx: TxId) -> Abandon;
 
-    /// The most transactions that may be outstanding on the connection; 1 for HTTP/1.1 without pipelining.
-    fn in_flight_max(&self) -> u32;
+    /// The most transactions that may be outstanding on the connection.
+    fn in_flight_max(&self) -> u32 {
+        1
+    }
 
     /// For protocols that must ask: writes a question if there is something to ask about, and says after how
     /// long to ask again; `None`: never.

@@ -10,6 +10,21 @@ use wire::websocket::{
 
 use crate::{Marks, ProtocolError, Received};
 
+/// The number of the question that a reply of JSON-RPC answers, and the reply from there on. `None`: it does not begin as servers
+/// write one; it may be a reply all the same.
+#[must_use]
+pub fn reply_id(text: &str) -> Option<(u64, &[u8])> {
+    let rest = text.as_bytes().strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // Nineteen digits fit 64 bits, whatever they are.
+    if !(1..=19).contains(&digits) || (rest[0] == b'0' && digits > 1) {
+        return None;
+    }
+    let (digits, rest) = rest.split_at(digits);
+    let number = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
+    Some((digits.iter().fold(0, number), rest))
+}
+
 /// The state of a connection.
 #[derive(Debug)]
 pub struct Texts {

@@ -152,7 +152,8 @@ impl Bench {
         let pilot = load(Amount { transactions: pilot_count, seconds: 1 })?;
         let before = group.cpu_us()?;
         // Its tool takes a number of transactions, and Assay a time.
-        let transactions = whole(pilot.per_second * f64::from(self.size.seconds));
+        let transactions = groups::whole(pilot.per_second * f64::from(self.size.seconds));
+        let transactions = u32::try_from(transactions).unwrap_or(u32::MAX);
         let mut outcome = load(Amount {
             transactions: transactions.max(pilot_count),
             seconds: self.size.seconds,
@@ -274,13 +275,4 @@ impl Bench {
 struct Amount {
     transactions: u32,
     seconds: u32,
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "transactions of some seconds"
-)]
-fn whole(count: f64) -> u32 {
-    count as u32
 }

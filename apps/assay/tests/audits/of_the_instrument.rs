@@ -21,16 +21,10 @@ fn client_failures() {
     let _beside = beside_others();
     let (place, running) = started(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "500/s", connections = 2, warmup = "0s", duration = "2s", timeout = "2s" }
         [system.deploy]
         faults = { close = 10 }
-        [load]
-        rate = "500/s"
-        connections = 2
-        warmup = "0s"
-        duration = "2s"
-        timeout = "2s"
         "#,
     );
     await_rows(&place, 500);
@@ -180,14 +174,8 @@ fn generator_busy() {
     let (said, document) = Place::new().experiment_by(
         &["nice", "-n", "5", &taskset, "-c", "0"],
         r#"
-        [system]
-        kind = "echo"
-        [load]
-        rate = "100000/s"
-        connections = 4
-        warmup = "0s"
-        duration = "1s"
-        timeout = "10s"
+        system = { kind = "echo" }
+        load = { rate = "100000/s", connections = 4, warmup = "0s", duration = "1s", timeout = "10s" }
         "#,
         &[],
     );
@@ -216,19 +204,13 @@ fn disks() {
     let _beside = beside_others();
     let (place, running) = started(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "9/s", connections = 2, warmup = "0s", duration = "3s", timeout = "5s" }
         [system.deploy]
         sync = true
         [disk]
         nodes = ["echo"]
         sync_delay = "300ms"
-        [load]
-        rate = "9/s"
-        connections = 2
-        warmup = "0s"
-        duration = "3s"
-        timeout = "5s"
         "#,
     );
     await_rows(&place, 60);
@@ -258,16 +240,10 @@ fn links() {
     let _beside = beside_others();
     let (place, running) = started(
         r#"
-        [system]
-        kind = "echo"
+        system = { kind = "echo" }
+        load = { rate = "200/s", connections = 2, warmup = "0s", duration = "2s", timeout = "5s" }
         [links.client]
         delay = "100ms"
-        [load]
-        rate = "200/s"
-        connections = 2
-        warmup = "0s"
-        duration = "2s"
-        timeout = "5s"
         "#,
     );
     await_rows(&place, 500);
@@ -314,17 +290,11 @@ fn receive_lag() {
     let _beside = beside_others();
     let (place, running) = started(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { model = "closed", clients = 64, warmup = "0s", duration = "3s", timeout = "2s" }
         [system.deploy]
         servers = 64
         service = "5ms"
-        [load]
-        model = "closed"
-        clients = 64
-        warmup = "0s"
-        duration = "3s"
-        timeout = "2s"
         "#,
     );
     await_rows(&place, 500);

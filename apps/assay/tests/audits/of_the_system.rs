@@ -136,17 +136,12 @@ fn warm_up() {
     let _alone = alone();
     let (said, document) = Place::new().experiment(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = { rate = "200/s", connections = 4, warmup = "0s", duration = "3s" }
         [system.deploy]
         servers = 256
         service = "10ms"
         faults = { slow = { at = "0s", for = "600ms", factor = 50 } }
-        [load]
-        rate = "200/s"
-        connections = 4
-        warmup = "0s"
-        duration = "3s"
         "#,
     );
     let words = ["the start is not like the rest; lengthen load.warmup"];
@@ -164,16 +159,10 @@ fn repeatability() {
         r#"
         trials = 2
         order = "as-written"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        load = {{ rate = "300/s", connections = 4, warmup = "500ms", duration = "3s", drain = "1s" }}
         [system.deploy]
         attach = "{}"
-        [load]
-        rate = "300/s"
-        connections = 4
-        warmup = "500ms"
-        duration = "3s"
-        drain = "1s"
         "#,
         server.frames
     ));

@@ -168,9 +168,9 @@ fn a_network_that_never_begins_is_named() {
         cometbft.display()
     );
     program(&place, &asleep);
-    let (said, _) = place.experiment(&with_own_program("ready_within = \"5s\""));
+    let (said, _) = place.experiment(&with_own_program("ready_within = \"15s\""));
     said.expect_code(1)
-        .expect_stderr("node `node0` was not at height 2 5s after a network of 4 nodes began")
+        .expect_stderr("node `node0` was not at height 2 15s after a network of 4 nodes began")
         .expect_stderr("is at height 0 and has 1 peers; raise system.deploy.ready_within");
     let left = processes_of(place.path());
     assert!(left.is_empty(), "still running: {left:?}");

@@ -364,6 +364,19 @@ pub fn trial(document: &Value) -> &Value {
     &document["settings"][0]["trials"][0]
 }
 
+/// Fates of transactions and entries that are in order nowhere.
+pub const WRONG_FATES: [&str; 5] =
+    ["lost", "duplicate", "phantom", "refused_yet_present", "reordered"];
+
+/// Nothing of a trial has any of these fates.
+#[track_caller]
+pub fn expect_none(trial: &Value, fates: &[&str]) {
+    let counts = &trial["fates"];
+    for fate in fates {
+        assert_eq!(number(&counts[*fate]), 0, "{fate}: {counts}");
+    }
+}
+
 /// The only trial of the setting with this key.
 #[track_caller]
 pub fn trial_of<'a>(document: &'a Value, key: &str) -> &'a Value {

@@ -64,19 +64,13 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
     }
     let (said, document) = place.experiment(&format!(
         r#"
-        [system]
-        kind = "kv"
+        system.kind = "kv"
+        load = {{ model = "closed", clients = {clients}, connections = 4, warmup = "0s", duration = "1s" }}
         [system.deploy]
         attach = "{}"
         identity = "kv/tls"
         [workload]
         kind = "put"
-        [load]
-        model = "closed"
-        clients = {clients}
-        connections = 4
-        warmup = "0s"
-        duration = "1s"
         "#,
         front[0]
     ));

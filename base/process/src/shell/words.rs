@@ -33,6 +33,15 @@ impl<'a> Words<'a> {
         Some(self.name.clone())
     }
 
+    /// The word that was read last, as it was given.
+    #[must_use]
+    pub fn word(&self) -> String {
+        match &self.inline {
+            Some(value) => format!("{}={value}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// The value of the name that was read last.
     ///
     /// # Errors
@@ -49,7 +58,7 @@ impl<'a> Words<'a> {
     pub fn number<N: FromStr>(&mut self) -> Result<N, String> {
         let value = self.text()?;
         let name = &self.name;
-        value.parse().map_err(|_| format!("{name} takes a number, and `{value}` is none that fits"))
+        value.parse().map_err(|_| format!("{name}: expected a number that fits, got `{value}`"))
     }
 
     /// It as a whole number of milliseconds.
@@ -68,7 +77,7 @@ impl<'a> Words<'a> {
         let value = self.text()?;
         let name = &self.name;
         duration(&value).ok_or_else(|| {
-            format!("{name} takes a time as 150ms, 2s or 500us, and `{value}` is none")
+            format!("{name}: expected a time such as 150ms, 2s or 500us, got `{value}`")
         })
     }
 
@@ -77,7 +86,7 @@ impl<'a> Words<'a> {
     /// # Errors
     /// As [`listen_address`].
     pub fn address(&mut self) -> Result<SocketAddr, String> {
-        listen_address(&self.text()?)
+        listen_address(&self.text()?).map_err(|why| format!("{}: {why}", self.name))
     }
 
     /// It as a number and an address: `1=127.0.0.1:4001`.
@@ -91,7 +100,7 @@ impl<'a> Words<'a> {
         });
         let name = &self.name;
         parts.ok_or_else(|| {
-            format!("{name} takes NUMBER=ADDRESS, as in 1=127.0.0.1:4001, and `{text}` is not that")
+            format!("{name}: expected NUMBER=ADDRESS such as 1=127.0.0.1:4001, got `{text}`")
         })
     }
 
@@ -104,11 +113,7 @@ impl<'a> Words<'a> {
         let found = list.iter().find(|(word, _)| *word == value).map(|(_, it)| *it);
         found.ok_or_else(|| {
             let words: Vec<&str> = list.iter().map(|(word, _)| *word).collect();
-            format!(
-                "{} takes one of {}, and `{value}` is none of them",
-                self.name,
-                words.join(", ")
-            )
+            format!("{}: expected one of {}, got `{value}`", self.name, words.join(", "))
         })
     }
 
@@ -152,7 +157,7 @@ mod tests {
         assert_eq!(words.numbered_address(), Ok((1, address)));
         assert_eq!(words.next_word().as_deref(), Some("--d"));
         let error = words.one_of(&[("y", 1), ("z", 2)]).unwrap_err();
-        assert_eq!(error, "--d takes one of y, z, and `x` is none of them");
+        assert_eq!(error, "--d: expected one of y, z, got `x`");
         assert_eq!(words.next_word().as_deref(), Some("--e"));
         assert!(words.text().unwrap_err().contains("--e needs a value"));
         assert_eq!(words.next_word(), None);

@@ -63,7 +63,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     if excess(worst) > 0 {
         return failed(format!(
             "{said}; more than {} changes what was asked for: run on an idle machine, or with less load",
-            show(allowed(worst))
+            show_ns(allowed(worst).cast_signed())
         ))
         .voiding(SLOWED.iter().copied());
     }
@@ -94,9 +94,9 @@ fn said(disks: &[DiskFacts], worst: &DiskFacts) -> String {
         "{calls} requests{of}, {syncs} of them syncs; the disk of `{}` added {} (p50), {} (p99), {} (most) to what was \
          asked",
         worst.node,
-        show(worst.all.own_p50_ns),
-        show(worst.all.own_p99_ns),
-        show(worst.all.own_max_ns)
+        show_ns(worst.all.own_p50_ns.cast_signed()),
+        show_ns(worst.all.own_p99_ns.cast_signed()),
+        show_ns(worst.all.own_max_ns.cast_signed())
     )];
     let sum = |of: fn(&DiskFacts) -> u64| disks.iter().map(of).sum::<u64>();
     let power = sum(|disk| disk.power_losses);
@@ -112,10 +112,6 @@ fn said(disks: &[DiskFacts], worst: &DiskFacts) -> String {
     parts.extend((errors > 0).then(|| format!("{errors} errors, as asked")));
     parts.extend((full > 0).then(|| format!("{full} writes refused for want of room")));
     parts.join(", ")
-}
-
-fn show(ns: u64) -> String {
-    show_ns(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

@@ -283,17 +283,8 @@ fn trials_that_disagree(factor: i64) -> [u64; 3] {
             }
             trial.result()
         });
-        let setting = SettingResult {
-            key: "queue".into(),
-            values: BTreeMap::new(),
-            verdict: Verdict::Pass,
-            expect: None,
-            saturated: false,
-            combined: None,
-            borne: None,
-            scalability: None,
-            trials: trials.to_vec(),
-        };
+        let (verdict, trials) = (Verdict::Pass, trials.to_vec());
+        let setting = SettingResult { verdict, trials, ..SettingResult::default() };
         let found = super::repeatability::audit(&[setting]);
         said[0] += 1;
         said[1] += u64::from(found[0].outcome == AuditOutcome::Failed);

@@ -60,7 +60,7 @@ fn finding(evidence: &Evidence<'_>) -> Finding {
     if total.late_p99_ns > allowed {
         return failed(format!(
             "{said}; more than {} changes what was asked for: run on an idle machine, with fewer nodes or less traffic",
-            show(allowed)
+            show_ns(allowed.cast_signed())
         ))
         .voiding(SLOWED.iter().copied());
     }
@@ -76,9 +76,9 @@ fn said(network: &NetworkFacts) -> String {
     let mut parts = vec![format!(
         "{} packets were handed over late by {} (p50), {} (p99), {} (most)",
         total.packets - total.lost - total.cut - total.tail_dropped,
-        show(total.late_p50_ns),
-        show(total.late_p99_ns),
-        show(total.late_max_ns)
+        show_ns(total.late_p50_ns.cast_signed()),
+        show_ns(total.late_p99_ns.cast_signed()),
+        show_ns(total.late_max_ns.cast_signed())
     )];
     let asked = [
         (total.lost, "lost as asked"),
@@ -87,10 +87,6 @@ fn said(network: &NetworkFacts) -> String {
     ];
     parts.extend(asked.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")));
     parts.join(", ")
-}
-
-fn show(ns: u64) -> String {
-    show_ns(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

@@ -150,17 +150,8 @@ mod tests {
                 trial.result()
             })
             .to_vec();
-        SettingResult {
-            key: "rate=1000/s".into(),
-            values: Default::default(),
-            verdict: Verdict::Pass,
-            expect: None,
-            saturated: false,
-            combined: None,
-            borne: None,
-            scalability: None,
-            trials,
-        }
+        let (key, verdict) = ("rate=1000/s".into(), Verdict::Pass);
+        SettingResult { key, verdict, trials, ..SettingResult::default() }
     }
 
     /// Claim: of thirty equal trials, whose estimates stray as their intervals say, the extremes are not held against

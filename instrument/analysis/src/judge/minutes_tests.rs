@@ -121,12 +121,6 @@ fn borne(key: &str, held: u64, minutes: u64, in_doubt: &[&str]) -> SettingResult
     trial.minutes.as_mut().expect("two minutes").left_out.clear();
     SettingResult {
         key: key.into(),
-        values: Default::default(),
-        verdict: model::result::Verdict::Pass,
-        expect: None,
-        saturated: false,
-        combined: None,
-        scalability: None,
         borne: Some(BorneResult {
             minutes,
             held,
@@ -136,7 +130,9 @@ fn borne(key: &str, held: u64, minutes: u64, in_doubt: &[&str]) -> SettingResult
             in_doubt: in_doubt.iter().map(|it| (*it).to_owned()).collect(),
             words: String::new(),
         }),
+        verdict: model::result::Verdict::Pass,
         trials: vec![trial],
+        ..SettingResult::default()
     }
 }
 

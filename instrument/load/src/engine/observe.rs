@@ -23,15 +23,45 @@ pub(crate) struct Seen {
     since: Stamp,
     to: SyncSender<Message>,
     back: SyncSender<Observations>,
-    spare: Receiver<Observations>,
-    /// Buffers made so far.
-    buffers: usize,
+    spare: Spare<Observations>,
+}
+
+/// Buffers that come back from the recorder.
+pub(super) struct Spare<T> {
+    back: Receiver<T>,
+    /// Buffers made so far, and at most.
+    made: usize,
+    most: usize,
+}
+
+impl<T: Default> Spare<T> {
+    /// For a worker that has made one.
+    pub(super) const fn new(back: Receiver<T>, most: usize) -> Self {
+        Self { back, made: 1, most }
+    }
+
+    /// One to go on with: one that came back, or a new one while there may be more.
+    pub(super) fn next(&mut self, make: impl FnOnce() -> T, facts: &mut WorkerFacts) -> T {
+        match self.back.try_recv() {
+            Ok(buffer) => buffer,
+            Err(_) if self.made < self.most => {
+                self.made += 1;
+                make()
+            }
+            Err(_) => {
+                facts.record_waits += 1;
+                // The recorder is late by all buffers: waiting shows as send lag, and dropping would not show.
+                self.back.recv().unwrap_or_default()
+            }
+        }
+    }
 }
 
 impl Seen {
     pub(crate) fn new(to: SyncSender<Message>) -> Self {
         let (back, spare) = sync_channel(BATCHES_MAX);
-        Self { buffer: Observations::default(), since: 0, to, back, spare, buffers: 1 }
+        let spare = Spare::new(spare, BATCHES_MAX);
+        Self { buffer: Observations::default(), since: 0, to, back, spare }
     }
 
     /// Takes what a receipt brought, stamped with its time.
@@ -71,18 +101,7 @@ impl Seen {
         if self.buffer.is_empty() {
             return;
         }
-        let next = match self.spare.try_recv() {
-            Ok(buffer) => buffer,
-            Err(_) if self.buffers < BATCHES_MAX => {
-                self.buffers += 1;
-                Observations::default()
-            }
-            Err(_) => {
-                facts.record_waits += 1;
-                // As with rows: the recorder is behind by all buffers, and waiting shows where dropping would not.
-                self.spare.recv().unwrap_or_default()
-            }
-        };
+        let next = self.spare.next(Observations::default, facts);
         let observations = std::mem::replace(&mut self.buffer, next);
         let message = Message::Observations { observations, back: self.back.clone() };
         self.to.send(message).expect("the recorder outlives the workers");

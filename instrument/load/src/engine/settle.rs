@@ -7,7 +7,7 @@ use model::facts::{Event, WorkerFacts};
 use model::{NO_STAMP, Outcome, PROBE_BASE, Row, STAGES_MAX, Stamp, TxId};
 use sut::Abandon;
 
-use super::observe::Seen;
+use super::observe::{Seen, Spare};
 use super::receive::{Found, What};
 use super::{Engine, Stream};
 use crate::connection::{Connection, Phase};
@@ -329,9 +329,7 @@ pub(crate) struct Rows {
     buffer: Vec<Row>,
     since: Stamp,
     to: SyncSender<Message>,
-    spare: Receiver<Vec<Row>>,
-    /// Buffers made so far.
-    buffers: usize,
+    spare: Spare<Vec<Row>>,
     /// Rows written so far.
     pub count: u64,
     /// The observations beside them.
@@ -342,7 +340,8 @@ impl Rows {
     pub(crate) fn new(worker: u32, to: SyncSender<Message>, spare: Receiver<Vec<Row>>) -> Self {
         let buffer = Vec::with_capacity(BATCH_ROWS);
         let seen = Seen::new(to.clone());
-        Self { worker, buffer, since: 0, to, spare, buffers: 1, count: 0, seen }
+        let spare = Spare::new(spare, BATCHES_MAX);
+        Self { worker, buffer, since: 0, to, spare, count: 0, seen }
     }
 
     pub(crate) fn push(&mut self, row: Row, facts: &mut WorkerFacts) {
@@ -374,18 +373,7 @@ impl Rows {
         if self.buffer.is_empty() {
             return;
         }
-        let next = match self.spare.try_recv() {
-            Ok(buffer) => buffer,
-            Err(_) if self.buffers < BATCHES_MAX => {
-                self.buffers += 1;
-                Vec::with_capacity(BATCH_ROWS)
-            }
-            Err(_) => {
-                facts.record_waits += 1;
-                // The recorder is behind by all buffers: waiting shows as send lag, dropping rows would not.
-                self.spare.recv().unwrap_or_default()
-            }
-        };
+        let next = self.spare.next(|| Vec::with_capacity(BATCH_ROWS), facts);
         let rows = std::mem::replace(&mut self.buffer, next);
         self.tell(Message::Rows { worker: self.worker, rows });
     }

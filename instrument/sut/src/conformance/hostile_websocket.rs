@@ -2,8 +2,8 @@
 //! said: lists for [`hostile_conformance`](super::hostile_conformance), to which an adapter adds what its words allow.
 
 use super::Behaviour;
-use super::Seen::{Broken, Failed};
-use super::Step::{Close, Flood, Hush, Right, Say};
+use super::Seen::{Broken, BrokenBehind, Failed, Fine};
+use super::Step::{Close, Drip, Flood, Hush, Right, Say, Wait};
 
 /// Before the connection speaks WebSocket: nothing is submitted, whatever is said.
 #[rustfmt::skip]
@@ -20,6 +20,16 @@ pub const HANDSHAKES: &[Behaviour<'static>] = &[
     Behaviour { name: "half a head", does: "stops in the middle of the head", greets: &[Say(b"HTTP/1.1 101 Swi"), Hush], answers: &[], seen: Failed },
     Behaviour { name: "closed at once", does: "closes instead of switching", greets: &[Close], answers: &[], seen: Failed },
     Behaviour { name: "a masked frame at once", does: "masks its first frame", greets: &[Right, Say(b"\x81\x81\x01\x02\x03\x04x")], answers: &[], seen: Broken },
+];
+
+/// Around the right answer to a question.
+#[rustfmt::skip]
+pub const AROUND: &[Behaviour<'static>] = &[
+    Behaviour { name: "two replies", does: "answers twice", greets: &[], answers: &[Right, Right], seen: BrokenBehind },
+    Behaviour { name: "a second reply later", does: "answers again after a while", greets: &[], answers: &[Right, Wait(60), Right], seen: BrokenBehind },
+    Behaviour { name: "garbage behind", does: "goes on with bytes of no protocol", greets: &[], answers: &[Right, Say(b"hello\r\n")], seen: BrokenBehind },
+    Behaviour { name: "a ping first", does: "pings before it answers", greets: &[], answers: &[Say(b"\x89\x02hi"), Right, Say(b"\x8a\x02hi")], seen: Fine },
+    Behaviour { name: "dripped pings", does: "pings byte by byte", greets: &[], answers: &[Drip(b"\x89\x02hi", 1), Right], seen: Fine },
 ];
 
 /// Frames that no node sends; they mean the same to whoever listens.

@@ -148,10 +148,6 @@ impl Session for ArchiveSession {
         Abandon::Keep
     }
 
-    fn in_flight_max(&self) -> u32 {
-        1
-    }
-
     fn poll(&mut self, out: &mut Vec<u8>) -> Option<Duration> {
         if !self.is_asked && self.inside.is_none() {
             self.ask(out);

@@ -296,10 +296,6 @@ impl Session for BlockSession {
         Abandon::Keep
     }
 
-    fn in_flight_max(&self) -> u32 {
-        1
-    }
-
     fn reset(&mut self) {
         self.stream = Stream::default();
     }
@@ -353,10 +349,6 @@ impl Session for ErrorSession {
 
     fn abandon(&mut self, _tx: TxId) -> Abandon {
         Abandon::Keep
-    }
-
-    fn in_flight_max(&self) -> u32 {
-        1
     }
 
     fn reset(&mut self) {}

@@ -199,10 +199,6 @@ impl Session for WatchSession {
         Abandon::Keep
     }
 
-    fn in_flight_max(&self) -> u32 {
-        1
-    }
-
     fn poll(&mut self, out: &mut Vec<u8>) -> Option<Duration> {
         if self.awaited == Awaited::Nothing {
             self.awaited = Awaited::Height;

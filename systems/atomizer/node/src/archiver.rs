@@ -226,25 +226,16 @@ impl Archiver {
         bytes: &[u8],
         out: &mut Outputs,
     ) {
-        let mut used = 0;
-        loop {
-            let read = match next_frame(&bytes[used..], BLOCK_BYTES_MAX) {
-                Ok(None) => break,
-                Ok(Some(frame)) => {
-                    used += frame.used;
-                    self.said(now, connection, frame.payload, out)
-                }
-                Err(why) => Err(why),
-            };
-            if let Err(why) = read {
-                self.counts.refusals.count(why);
-                self.dials.closed(now, connection);
-                out.close(connection);
-                used = bytes.len();
-                break;
-            }
+        let read = out.read_pieces(bytes, |rest, out| {
+            let Some(frame) = next_frame(rest, BLOCK_BYTES_MAX)? else { return Ok(None) };
+            self.said(now, connection, frame.payload, out)?;
+            Ok(Some(frame.used))
+        });
+        if let Err(why) = read {
+            self.counts.refusals.count(why);
+            self.dials.closed(now, connection);
+            out.close(connection);
         }
-        out.used(used);
     }
 
     /// A block, or that one is forgotten.
@@ -385,33 +376,19 @@ impl Archiver {
 
     /// Who wants a block says its height (u64); the answer is a flag (u8) and the block, if it is one of the last.
     fn serve(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
-        let mut used = 0;
-        loop {
-            let height = match next_frame(&bytes[used..], 8) {
-                Ok(None) => break,
-                Ok(Some(frame)) => {
-                    used += frame.used;
-                    Reader(frame.payload).u64()
-                }
-                Err(why) => Err(why),
-            };
-            match height {
-                Ok(height) => {
-                    let found = self.stored(height);
-                    write_frame(out.send(connection), |out| {
-                        out.push(u8::from(found.is_some()));
-                        found.iter().for_each(|block| out.extend_from_slice(block));
-                    });
-                }
-                Err(why) => {
-                    self.counts.refusals.count(why);
-                    out.close(connection);
-                    used = bytes.len();
-                    break;
-                }
-            }
+        let read = out.read_pieces(bytes, |rest, out| {
+            let Some(frame) = next_frame(rest, 8)? else { return Ok(None) };
+            let found = self.stored(Reader(frame.payload).u64()?);
+            write_frame(out.send(connection), |out| {
+                out.push(u8::from(found.is_some()));
+                found.iter().for_each(|block| out.extend_from_slice(block));
+            });
+            Ok(Some(frame.used))
+        });
+        if let Err(why) = read {
+            self.counts.refusals.count(why);
+            out.close(connection);
         }
-        out.used(used);
     }
 
     /// One of the last blocks, if it is durable.

@@ -6,11 +6,11 @@ mod events;
 mod shard;
 mod watchtower;
 
-use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clock::Instant;
+use process::shell::key_file;
 use process::{Input, Node, Outputs};
 
 use crate::protocol::Hash;
@@ -75,27 +75,12 @@ impl<N: Node> Node for Ending<N> {
 
 /// A number that nobody outside knows.
 fn draw() -> Result<u64, String> {
-    let mut bytes = [0; 8];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut bytes));
-    read.map_err(|error| format!("reading /dev/urandom: {error}"))?;
-    Ok(u64::from_le_bytes(bytes))
+    process::store::draw().map_err(|error| error.to_string())
 }
 
 /// The archivers' key, in a file that only those who run atomizers and archivers can read.
 fn key(path: &Path) -> Result<Hash, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("reading the archivers' key {}: {error}", path.display()))?;
-    let digits = text.trim();
-    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
-    let key = bytes.filter(|_| digits.len() == 64).and_then(|bytes| bytes.try_into().ok());
-    key.ok_or_else(|| {
-        format!(
-            "{}: expected 64 hexadecimal digits, got {} bytes of something else; write some with `openssl rand -hex 32`",
-            path.display(),
-            digits.len()
-        )
-    })
+    key_file("the archivers' key", path)
 }
 
 /// What was stamped is all in its file after this.

@@ -204,28 +204,20 @@ impl Shard {
 
     fn read_requests(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
         let hands_on = self.lines.get(connection.index()) == Some(&CLIENTS_LISTENER);
-        let mut used = 0;
-        let ended = loop {
-            let frame = match next_frame(&bytes[used..], REQUEST_BYTES_MAX) {
-                Ok(None) => break None,
-                Ok(Some(frame)) => frame,
-                Err(why) => break Some(why),
-            };
-            used += frame.used;
-            match read_request(frame.payload) {
-                Ok(Request::Notify(it)) => self.vouch(&it, hands_on, out),
-                Ok(Request::Standing) => write_standing(out.send(connection), &self.standing()),
-                Ok(Request::Alive) => {}
-                Ok(_) => break Some(Malformed::Tag),
-                Err(why) => break Some(why),
+        let read = out.read_pieces(bytes, |rest, out| {
+            let Some(frame) = next_frame(rest, REQUEST_BYTES_MAX)? else { return Ok(None) };
+            match read_request(frame.payload)? {
+                Request::Notify(it) => self.vouch(&it, hands_on, out),
+                Request::Standing => write_standing(out.send(connection), &self.standing()),
+                Request::Alive => {}
+                _ => return Err(Malformed::Tag),
             }
-        };
-        if let Some(why) = ended {
+            Ok(Some(frame.used))
+        });
+        if let Err(why) = read {
             self.counts.refusals.count(why);
             out.close(connection);
-            used = bytes.len();
         }
-        out.used(used);
     }
 
     /// Clients ask it as they ask an atomizer: it says that it leads, since all of them may ask any shard.
@@ -305,26 +297,20 @@ impl Shard {
 
     /// Answers of the archiver: a flag and a block.
     fn read_archive(&mut self, now: Instant, bytes: &[u8], out: &mut Outputs) -> Option<Malformed> {
-        let mut used = 0;
-        let ended = loop {
-            let frame = match next_frame(&bytes[used..], BLOCK_BYTES_MAX + 1) {
-                Ok(None) => break None,
-                Ok(Some(frame)) => frame,
-                Err(why) => break Some(why),
-            };
-            used += frame.used;
+        let read = out.read_pieces(bytes, |rest, _| {
+            let Some(frame) = next_frame(rest, BLOCK_BYTES_MAX + 1)? else { return Ok(None) };
             self.is_asked = false;
             match frame.payload.split_first() {
                 Some((0, [])) => self.ask_at = now.plus(ASK_EVERY),
-                Some((1, block)) => match self.take_block(block) {
-                    Ok(()) => self.ask_at = now,
-                    Err(why) => break Some(why),
-                },
-                _ => break Some(Malformed::Tag),
+                Some((1, block)) => {
+                    self.take_block(block)?;
+                    self.ask_at = now;
+                }
+                _ => return Err(Malformed::Tag),
             }
-        };
-        out.used(if ended.is_some() { bytes.len() } else { used });
-        ended
+            Ok(Some(frame.used))
+        });
+        read.err()
     }
 
     fn take_block(&mut self, payload: &[u8]) -> Result<(), Malformed> {
@@ -362,26 +348,17 @@ impl Shard {
 
     /// An atomizer's standings: whether it leads.
     fn read_leaders(&mut self, peer: usize, bytes: &[u8], out: &mut Outputs) -> Option<Malformed> {
-        let mut used = 0;
-        let ended = loop {
-            let standing = match next_frame(&bytes[used..], REQUEST_BYTES_MAX) {
-                Ok(None) => break None,
-                Ok(Some(frame)) => {
-                    used += frame.used;
-                    read_standing(frame.payload)
-                }
-                Err(why) => Err(why),
-            };
-            match standing {
-                Ok(standing) if standing.leader == standing.replica => self.leader = Some(peer),
-                Ok(_) => {
-                    self.leader.take_if(|it| *it == peer);
-                }
-                Err(why) => break Some(why),
+        let read = out.read_pieces(bytes, |rest, _| {
+            let Some(frame) = next_frame(rest, REQUEST_BYTES_MAX)? else { return Ok(None) };
+            let standing = read_standing(frame.payload)?;
+            if standing.leader == standing.replica {
+                self.leader = Some(peer);
+            } else {
+                self.leader.take_if(|it| *it == peer);
             }
-        };
-        out.used(if ended.is_some() { bytes.len() } else { used });
-        ended
+            Ok(Some(frame.used))
+        });
+        read.err()
     }
 
     fn read_peer(

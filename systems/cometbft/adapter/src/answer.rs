@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use model::{Class, Outcome};
 use serde::Deserialize;
-use sut::shown;
+use sut::{reply_id, shown};
 
 /// How transactions are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +54,9 @@ pub(crate) struct Reply<'a> {
 /// replies are this one, and taking it apart as JSON costs three times as much. Anything else, down to a blank, is
 /// `None` and is taken apart.
 pub(crate) fn quickly_accepted(text: &str) -> Option<u64> {
-    let rest = text.as_bytes().strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    // Nineteen digits fit 64 bits, whatever they are.
-    if !(1..=19).contains(&digits) || (rest[0] == b'0' && digits > 1) {
-        return None;
-    }
-    let number = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
-    let id = rest[..digits].iter().fold(0, number);
+    let (id, rest) = reply_id(text)?;
     let taken = br#","result":{"code":0,"data":"","log":"","codespace":"","hash":""#;
-    let (hash, end) = rest[digits..].strip_prefix(taken)?.split_first_chunk::<64>()?;
+    let (hash, end) = rest.strip_prefix(taken)?.split_first_chunk::<64>()?;
     let is_whole = hash.iter().all(u8::is_ascii_hexdigit) && end == br#""}}"#;
     is_whole.then_some(id)
 }

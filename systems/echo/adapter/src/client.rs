@@ -52,10 +52,8 @@ impl EchoClient {
 
     fn connect(&mut self) -> io::Result<&mut TcpStream> {
         if self.stream.is_none() {
-            let stream = TcpStream::connect_timeout(&self.node, PATIENCE)?;
+            let stream = sut::line::connect(self.node, PATIENCE)?;
             stream.set_read_timeout(Some(LOOK_EVERY))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            stream.set_nodelay(true)?;
             self.unread.clear();
             self.stream = Some(stream);
         }

@@ -2,27 +2,23 @@
 //! connection of its own, blocking and bounded in time; never used while transactions are timed.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use echo_node::protocol::{Reply, read_reply, write_check, write_ledger_request, write_sync};
-use wire::frames::Asker;
+use sut::line::{Line, connect};
 
 /// The longest wait for the node to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    peer: Asker<TcpStream>,
+    node: Line,
 }
 
 impl Control {
     pub(crate) fn open(node: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&node, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(Self { peer: Asker::new(stream) })
+        Ok(Self { node: Line::new(connect(node, PATIENCE)?) })
     }
 
     /// Has everything stored that the node holds. Gives the number of entries; `None`: it only counts them and keeps none.
@@ -50,7 +46,7 @@ impl Control {
     }
 
     fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<Reply<'_>> {
-        read_reply(self.peer.ask(write)?).map_err(io::Error::other)
+        read_reply(self.node.ask(write)?).map_err(io::Error::other)
     }
 }
 

@@ -1,13 +1,14 @@
 //! The members of a trial's cluster: what they are called, how each is started, where it listens and keeps its files; and
 //! questions to one beside the load, over a connection of its own, blocking and bounded in time.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use model::plan::CLIENT;
 use serde_json::Value;
+use sut::line::{Line, connect};
 use sut::{SutError, Testbed};
 use testbed::{NodeSpec, own_loopback};
 use wire::http1::{Asked, Limits, ResponseReader};
@@ -100,17 +101,14 @@ impl Members {
 
 /// Asks a member one question.
 pub(crate) fn ask(member: SocketAddr, path: &str, body: &str) -> io::Result<Value> {
-    let mut stream = TcpStream::connect_timeout(&member, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = Line::new(connect(member, PATIENCE)?);
     let mut out = Vec::new();
     post(path, body.as_bytes(), &mut out);
-    stream.write_all(&out)?;
+    line.send(&out)?;
     let mut reader = ResponseReader::new(LIMITS);
-    let (mut unread, mut chunk) = (Vec::new(), [0; 64 << 10]);
     loop {
-        let progress = reader.read(&unread, Asked::Other).map_err(io::Error::other)?;
-        unread.drain(..progress.used);
+        let progress = reader.read(line.unread(), Asked::Other).map_err(io::Error::other)?;
+        line.skip(progress.used);
         if let Some(response) = progress.response {
             let value: Value = serde_json::from_slice(reader.body()).map_err(io::Error::other)?;
             if response.status == 200 {
@@ -122,9 +120,6 @@ pub(crate) fn ask(member: SocketAddr, path: &str, body: &str) -> io::Result<Valu
                 response.status
             )));
         }
-        match stream.read(&mut chunk)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => unread.extend_from_slice(&chunk[..count]),
-        }
+        line.read()?;
     }
 }

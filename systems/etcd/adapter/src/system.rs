@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::Seed;
-use model::facts::{ClockRelation, PreflightFinding};
+use model::facts::PreflightFinding;
 use sut::content::Letters;
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
@@ -69,19 +69,9 @@ impl System for Etcd {
             ("etcd.options".to_owned(), self.members.arguments.join(" ")),
             ("etcd.way".to_owned(), "gRPC over HTTP/2".to_owned()),
         ]);
-        let named = members.iter().enumerate();
-        let endpoints = named.map(|(at, address)| (format!("member{at}"), *address)).collect();
-        let is_ours = folder.is_some();
-        Ok(Deployment {
-            endpoints,
-            nodes: if is_ours { bed.nodes() } else { Vec::new() },
-            facts,
-            durability,
-            folder,
-            clocks: if is_ours { ClockRelation::OneHost } else { ClockRelation::default() },
-            state: Some(Arc::new(Up { members }) as _),
-            ..Deployment::new(bed.clock())
-        })
+        let deployed = Deployment::of_servers(bed, "member", members.iter().copied(), folder);
+        let state = Some(Arc::new(Up { members }) as _);
+        Ok(Deployment { facts, durability, state, ..deployed })
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {
@@ -103,11 +93,11 @@ impl System for Etcd {
         Some(Endpoint { address: members[turn % members.len()], tls: None })
     }
 
-    /// Nothing is put: it would be a key of no transaction.
     fn outlives_trials(&self) -> bool {
         true
     }
 
+    /// Nothing is put: it would be a key of no transaction.
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let count = members(to)?.len();
         Ok(vec![PreflightFinding::new("put", true, format!("{count} members serve"))])

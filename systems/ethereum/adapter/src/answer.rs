@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use model::{Class, Outcome};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use sut::shown;
+use sut::{reply_id, shown};
 
 use crate::hex::{self, Hash};
 
@@ -40,16 +40,8 @@ impl RpcError<'_> {
 /// The number and the hash of a transaction that was taken, read off a reply as nodes write it: nearly all replies are this
 /// one. Anything else, down to a blank, is `None` and is taken apart as JSON.
 pub(crate) fn quickly_accepted(text: &str) -> Option<(u64, Hash)> {
-    let rest = text.as_bytes().strip_prefix(br#"{"jsonrpc":"2.0","id":"#)?;
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    // Nineteen digits fit 64 bits, whatever they are.
-    if !(1..=19).contains(&digits) || (rest[0] == b'0' && digits > 1) {
-        return None;
-    }
-    let number = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
-    let id = rest[..digits].iter().fold(0, number);
-    let (hash, end) =
-        rest[digits..].strip_prefix(br#","result":"0x"#)?.split_first_chunk::<64>()?;
+    let (id, rest) = reply_id(text)?;
+    let (hash, end) = rest.strip_prefix(br#","result":"0x"#)?.split_first_chunk::<64>()?;
     let hash = hex::digits(hash)?;
     (end == br#""}"#).then_some((id, hash))
 }

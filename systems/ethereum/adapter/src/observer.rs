@@ -85,11 +85,6 @@ impl Session for ObserveSession {
         Abandon::Keep
     }
 
-    /// Nothing is submitted here; the contract wants at least one.
-    fn in_flight_max(&self) -> u32 {
-        1
-    }
-
     fn reset(&mut self) {
         self.channel.reset();
         self.view.reconnect();

@@ -28,6 +28,8 @@ pub struct Program {
     words: Arc<Vocabulary>,
     steps: Arc<Steps>,
     channels: Vec<Channel>,
+    /// Connections of a probe that have asked for a channel, in the order in which they did.
+    probes: Mutex<Vec<u32>>,
     control: Arc<Mutex<Control>>,
     lives: Arc<Lives>,
     /// How its ledger is read, if it reads one.
@@ -81,6 +83,7 @@ impl Program {
             words: Arc::new(start.words.clone()),
             steps: Arc::default(),
             channels,
+            probes: Mutex::default(),
             control,
             lives,
             ledger: agreed.ledger,
@@ -110,6 +113,19 @@ impl Program {
             ))
         })?;
         Ok(Link::Channel(channel, Box::new(self.session())))
+    }
+
+    /// The channel of a connection of a probe, whatever its number: each has the next from `first` on.
+    ///
+    /// # Errors
+    /// As [`Program::link`].
+    pub fn link_of_probe(&self, index: u32, first: usize) -> Result<Link, SutError> {
+        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = probes.iter().position(|known| *known == index).unwrap_or_else(|| {
+            probes.push(index);
+            probes.len() - 1
+        });
+        self.link(first + place)
     }
 
     /// What is spoken on a channel, without one.

@@ -1,6 +1,6 @@
 //! The system that a program is, or is the client of.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use model::Seed;
 use model::facts::ClockRelation;
@@ -27,8 +27,6 @@ pub(crate) struct Exec {
 /// What is up.
 struct Up {
     program: Program,
-    /// Connections of the probe that have asked for a channel, in the order in which they did.
-    probes: Mutex<Vec<u32>>,
 }
 
 impl Exec {
@@ -58,7 +56,7 @@ impl System for Exec {
     fn deploy(&self, bed: &mut Testbed) -> Result<Deployment, SutError> {
         let program = Program::start(self.start.clone(), bed)?;
         let facts = program.facts.clone();
-        let up = Up { program, probes: Mutex::default() };
+        let up = Up { program };
         Ok(Deployment {
             nodes: bed.nodes(),
             facts,
@@ -89,15 +87,7 @@ impl System for Exec {
                  load.connections",
                 self.connections
             ))),
-            Role::Probe => {
-                let mut probes = up.probes.lock().unwrap_or_else(PoisonError::into_inner);
-                let known = probes.iter().position(|known| *known == index);
-                let place = known.unwrap_or_else(|| {
-                    probes.push(index);
-                    probes.len() - 1
-                });
-                up.program.link(self.connections as usize + place)
-            }
+            Role::Probe => up.program.link_of_probe(index, self.connections as usize),
             Role::Observe => Err(SutError::Deploy("a program has no observers".to_owned())),
         }
     }

@@ -98,8 +98,8 @@ fn pool(
     request: &Request<'_>,
     problems: &mut Problems,
 ) -> Option<Option<DescriptorPool>> {
-    let files = one_or_several(workload, "proto", problems);
-    let imports = one_or_several(workload, "import", problems);
+    let files = workload.strings("proto", problems).unwrap_or_default();
+    let imports = workload.strings("import", problems).unwrap_or_default();
     if files.is_empty() {
         if !imports.is_empty() {
             let help = "name the files: proto = \"service.proto\"".to_owned();
@@ -118,18 +118,6 @@ fn pool(
             workload.reject("proto", message, None, problems);
             None
         }
-    }
-}
-
-fn one_or_several<'a>(
-    section: &mut Section<'a>,
-    key: &'static str,
-    problems: &mut Problems,
-) -> Vec<&'a str> {
-    match section.raw(key).map(|value| &value.value) {
-        None => Vec::new(),
-        Some(Value::Array(_)) => section.strings(key, problems).unwrap_or_default(),
-        Some(_) => section.string(key, problems).into_iter().collect(),
     }
 }
 
@@ -284,7 +272,7 @@ impl Reading<'_, '_> {
             entries.retain(|key, _| own.contains(&key.as_str()));
         }
         let mut of_own = Section::open(&of_own, &path, self.problems);
-        let names = one_or_several(&mut of_own, "status", self.problems);
+        let names = of_own.strings("status", self.problems).unwrap_or_default();
         let mut statuses = Vec::new();
         for name in names {
             match status::code(name) {

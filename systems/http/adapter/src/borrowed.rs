@@ -1,7 +1,6 @@
 //! Parts of this adapter that adapters of protocols on top of HTTP borrow: the server that a URL names with its TLS, headers with
 //! secrets, texts with variables, and what is expected of an answer's body. It must never know the other protocol's words.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +19,7 @@ use crate::flow::template::{Form, Moment, Names, Template};
 use crate::flow::user::{Sizes, User};
 use crate::given::{BODY_BYTES_MAX, bytes_of, given_bytes, given_url};
 use crate::options::headers_of;
+use crate::server::addresses;
 use crate::tls::Trust;
 use crate::url::{self, Origin, Place};
 
@@ -29,9 +29,6 @@ pub use line::{Line, Tried, try_one};
 
 /// The header by which this client names itself.
 pub const USER_AGENT: &str = crate::requests::USER_AGENT;
-
-/// The most addresses of a name that are used.
-const ADDRESSES_MAX: usize = 16;
 
 /// The longest wait for a connection (and its TLS handshake) to one address.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
@@ -134,7 +131,7 @@ impl Server {
     pub fn attach(&self, clock: Clock, word: &str) -> Result<Deployment, SutError> {
         let mut deployment = Deployment::new(clock);
         let mut failures = Vec::new();
-        for address in self.addresses()? {
+        for address in addresses(&self.origin, &self.url())? {
             let mut questioner = Questioner::new(address, self.tls.clone(), Limits::CLIENT, clock);
             match questioner.connect(CONNECT_TIME_MAX) {
                 Ok(()) => {
@@ -165,23 +162,6 @@ impl Server {
     /// The scheme without TLS.
     fn plain(&self) -> String {
         format!("{}://", self.scheme.trim_end_matches('s'))
-    }
-
-    fn addresses(&self) -> Result<Vec<SocketAddr>, SutError> {
-        let Origin { host, port, .. } = &self.origin;
-        let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
-            SutError::Deploy(format!(
-                "looking up `{host}` of {}: {error}; is the name right, and is there a network?",
-                self.url()
-            ))
-        })?;
-        let mut addresses: Vec<SocketAddr> = Vec::new();
-        for address in found.take(ADDRESSES_MAX) {
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-        Ok(addresses)
     }
 }
 

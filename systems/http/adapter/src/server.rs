@@ -1,6 +1,7 @@
 //! An HTTP server that is already there. Attaching looks its name up once, and tries each address once, so that a load is
 //! never spread over addresses where nobody listens.
 
+use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +52,7 @@ impl HttpSystem {
     pub(crate) fn attach(&self, clock: Clock) -> Result<Deployment, SutError> {
         let mut deployment = Deployment::new(clock);
         let mut failures = Vec::new();
-        for address in self.addresses()? {
+        for address in addresses(&self.origin, &self.origin)? {
             let mut questioner = self.questioner(address, clock);
             match questioner.connect(CONNECT_TIME_MAX) {
                 Ok(()) => {
@@ -99,21 +100,24 @@ impl HttpSystem {
         let name = self.tls.as_ref().map(|tls| tls.server_name.to_str());
         crate::tls::explain(error, name.as_deref().unwrap_or(&self.origin.host))
     }
+}
 
-    fn addresses(&self) -> Result<Vec<SocketAddr>, SutError> {
-        let Origin { host, port, .. } = &self.origin;
-        let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
-            SutError::Deploy(format!(
-                "looking up `{host}` of {}: {error}; is the name right, and is there a network?",
-                self.origin
-            ))
-        })?;
-        let mut addresses: Vec<SocketAddr> = Vec::new();
-        for address in found.take(ADDRESSES_MAX) {
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
+/// Each address of an origin once; `url` is the origin as messages say it.
+pub(crate) fn addresses(
+    origin: &Origin,
+    url: &impl fmt::Display,
+) -> Result<Vec<SocketAddr>, SutError> {
+    let Origin { host, port, .. } = origin;
+    let found = (host.as_str(), *port).to_socket_addrs().map_err(|error| {
+        SutError::Deploy(format!(
+            "looking up `{host}` of {url}: {error}; is the name right, and is there a network?"
+        ))
+    })?;
+    let mut addresses = Vec::new();
+    for address in found.take(ADDRESSES_MAX) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
         }
-        Ok(addresses)
     }
+    Ok(addresses)
 }

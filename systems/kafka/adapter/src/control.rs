@@ -1,9 +1,11 @@
 //! Questions to a broker beside the load, over a connection of its own, blocking and bounded in time; never used while
 //! transactions are timed.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
+
+use sut::line::{Line, connect};
 
 use crate::messages::{self, Api, Cluster, Code};
 use crate::wire::{Reader, Strange, Write as _};
@@ -23,8 +25,7 @@ const FETCH_WAIT_MS: i32 = 200;
 
 /// A connection for questions.
 pub(crate) struct Control {
-    stream: TcpStream,
-    unread: Vec<u8>,
+    line: Line,
     asked: i32,
 }
 
@@ -35,11 +36,7 @@ fn broken(Strange(why): Strange) -> io::Error {
 impl Control {
     /// Opens a connection to a broker that takes the versions which are used here.
     pub(crate) fn open(broker: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&broker, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        let mut control = Self { stream, unread: Vec::new(), asked: 0 };
+        let mut control = Self { line: Line::new(connect(broker, PATIENCE)?), asked: 0 };
         let versions = control.ask(messages::API_VERSIONS, |_| (), messages::api_versions)?;
         for Api { key, version, name } in messages::APIS {
             let range = versions.iter().find(|it| it.0 == key);
@@ -65,22 +62,18 @@ impl Control {
         let begun = messages::begin(api, self.asked, &mut out);
         write(&mut out);
         out.end(begun);
-        self.stream.write_all(&out)?;
+        self.line.send(&out)?;
         loop {
-            let answer = messages::answer(&self.unread, ANSWER_BYTES_MAX).map_err(broken)?;
+            let answer = messages::answer(self.line.unread(), ANSWER_BYTES_MAX).map_err(broken)?;
             if let Some((correlation, body, used)) = answer {
                 if correlation != self.asked {
                     return Err(broken(Strange("another question's")));
                 }
                 let read = read(body).map_err(broken);
-                self.unread.drain(..used);
+                self.line.skip(used);
                 return read;
             }
-            let mut chunk = [0; 64 << 10];
-            match self.stream.read(&mut chunk)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => self.unread.extend_from_slice(&chunk[..count]),
-            }
+            self.line.read()?;
         }
     }
 

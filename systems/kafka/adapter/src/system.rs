@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use model::Seed;
-use model::facts::{ClockRelation, PreflightFinding};
+use model::facts::PreflightFinding;
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
 use crate::brokers::{Brokers, Place};
@@ -85,22 +85,10 @@ impl System for Kafka {
         for (name, value) in &self.brokers.settings {
             facts.insert(format!("kafka.{name}"), value.clone());
         }
-        let named = places.iter().enumerate();
-        let endpoints = named.map(|(at, place)| (format!("broker{at}"), place.address)).collect();
-        let clocks =
-            if folder.is_some() { ClockRelation::OneHost } else { ClockRelation::default() };
-        let nodes = if folder.is_some() { bed.nodes() } else { Vec::new() };
+        let addresses = places.iter().map(|place| place.address);
+        let deployed = Deployment::of_servers(bed, "broker", addresses, folder);
         let state = Some(Arc::new(Up { places, leader }) as _);
-        Ok(Deployment {
-            endpoints,
-            nodes,
-            facts,
-            durability,
-            folder,
-            clocks,
-            state,
-            ..Deployment::new(bed.clock())
-        })
+        Ok(Deployment { facts, durability, state, ..deployed })
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use kv_node::protocol::{self, Digest, KEY_BYTES, Reply, State, Why, read_reply};
 use rustls::{ClientConnection, StreamOwned};
 use sut::Tls;
-use wire::frames::Asker;
+use sut::line::{Line, connect};
 
 /// The longest wait for a replica to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    peer: Asker<Box<dyn Stream>>,
+    replica: Line<Box<dyn Stream>>,
 }
 
 /// Bytes both ways, encrypted or not.
@@ -45,10 +45,7 @@ pub(crate) struct Part<'a> {
 
 impl Control {
     pub(crate) fn open(replica: SocketAddr, tls: Option<&Tls>) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&replica, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
+        let stream = connect(replica, PATIENCE)?;
         let stream: Box<dyn Stream> = match tls {
             None => Box::new(stream),
             Some(Tls { config, server_name }) => {
@@ -56,7 +53,7 @@ impl Control {
                 Box::new(StreamOwned::new(client.map_err(io::Error::other)?, stream))
             }
         };
-        Ok(Self { peer: Asker::new(stream) })
+        Ok(Self { replica: Line::new(stream) })
     }
 
     /// What everything but how the replica stands begins with; it waits until it is known who leads.
@@ -109,7 +106,7 @@ impl Control {
     }
 
     fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<Reply<'_>> {
-        read_reply(self.peer.ask(write)?)
+        read_reply(self.replica.ask(write)?)
             .map_err(|_| io::Error::other("the replica's answer is none"))
     }
 }

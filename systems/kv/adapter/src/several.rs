@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
+use kv_node::Words;
+
 use crate::{certificates, votes};
 
 /// Where the group keeps its data unless told otherwise.
@@ -70,28 +72,20 @@ struct Several {
 impl Several {
     fn read(words: &[String]) -> Result<Self, String> {
         let mut several = Self { count: 0, data: DATA.to_owned(), common: Vec::new() };
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let (name, inline) = match word.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (word.as_str(), None),
-            };
-            let mut value = || {
-                let value = inline.clone().or_else(|| words.next().cloned());
-                value.ok_or_else(|| format!("{name} needs a value; see --help"))
-            };
-            match name {
+        let mut words = Words::new(words);
+        while let Some(name) = words.next_word() {
+            match name.as_str() {
                 "--replicas" => {
-                    let text = value()?;
+                    let text = words.text()?;
                     let count = text.parse().ok().filter(|n| (1..=REPLICAS_MAX).contains(n));
                     several.count = count
                         .ok_or(format!("--replicas takes 1 to {REPLICAS_MAX}, not `{text}`"))?;
                 }
-                "--data" => several.data = value()?,
+                "--data" => several.data = words.text()?,
                 name if OF_ONE.contains(&name) => {
                     return Err(format!("{name} is for one replica, not for --replicas"));
                 }
-                _ => several.common.push(word.clone()),
+                _ => several.common.push(words.word()),
             }
         }
         Ok(several)

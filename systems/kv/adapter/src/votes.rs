@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use kv_node::operator_key;
 use kv_node::protocol::{KEY_BYTES, NOBODY, Why};
+use kv_node::{Words, operator_key};
 use sut::Tls;
 
 use crate::certificates;
@@ -54,32 +54,18 @@ pub(crate) fn ask(words: &[String]) -> ExitCode {
 impl Asked {
     fn read(words: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let (name, inline) = match word.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (word.as_str(), None),
-            };
-            let value = inline.or_else(|| words.next().cloned());
-            let value = value.ok_or_else(|| format!("{name} needs a value; see --help"))?;
-            let number = || {
-                let number = value.parse::<u8>().ok();
-                number.ok_or_else(|| format!("{name}: expected a replica's number, got `{value}`"))
-            };
-            match name {
-                "--votes" => asked.replicas.push(value.parse().map_err(|_| {
-                    format!("--votes: expected an address as 127.0.0.1:4000, got `{value}`")
-                })?),
+        let mut words = Words::new(words);
+        while let Some(name) = words.next_word() {
+            match name.as_str() {
+                "--votes" => asked.replicas.push(words.address()?),
                 "--give" | "--take" if asked.change.is_some() => {
                     return Err("votes change one at a time: write one --give or --take".to_owned());
                 }
-                "--give" => asked.change = Some((number()?, true)),
-                "--take" => asked.change = Some((number()?, false)),
-                "--operator-key" => asked.key = Some(value.into()),
-                "--tls" => asked.tls = Some(value.into()),
-                other => {
-                    return Err(format!("there is no option `{other}` beside --votes; see --help"));
-                }
+                "--give" => asked.change = Some((words.number()?, true)),
+                "--take" => asked.change = Some((words.number()?, false)),
+                "--operator-key" => asked.key = Some(words.text()?.into()),
+                "--tls" => asked.tls = Some(words.text()?.into()),
+                _ => return Err(format!("{}, beside --votes", words.unknown())),
             }
         }
         Ok(asked)
@@ -159,7 +145,7 @@ mod tests {
         assert!(asked.is_so(&[0, 3]) && !asked.is_so(&[0, 1]));
         for (line, words) in [
             ("--votes here", "expected an address"),
-            ("--votes 127.0.0.1:1 --take x", "expected a replica's number"),
+            ("--votes 127.0.0.1:1 --take x", "--take: expected a number"),
             ("--votes 127.0.0.1:1 --take 1 --give 2", "one at a time"),
             ("--votes 127.0.0.1:1 --data x", "no option `--data`"),
         ] {

@@ -17,6 +17,7 @@ mod tests;
 pub use fuzz::fuzz_connection;
 pub use metrics::Counts;
 pub use node::{CLIENTS_LISTENER, KvNode, METRICS_LISTENER, PEERS_LISTENER};
+pub use process::shell::Words;
 #[doc(hidden)]
 pub use serve::serve_broken;
 pub use serve::{SEGMENT_BYTES_MIN, operator_key, serve};

@@ -179,29 +179,20 @@ impl KvNode {
         bytes: &[u8],
         out: &mut Outputs,
     ) {
-        let mut used = 0;
-        loop {
-            match next_frame(&bytes[used..]) {
+        let read: Result<(), ()> = out.read_pieces(bytes, |rest, out| {
+            let Some(frame) = next_frame(rest).map_err(drop)? else {
                 // What announces more than any request has is not waited for.
-                Ok(None) if !announces_more(&bytes[used..], REQUEST_BYTES_MAX) => break,
-                Ok(None) => {}
-                Ok(Some(frame)) => {
-                    if let Ok(request) = read_request(frame.payload)
-                        && self.request(now, connection, request, out)
-                    {
-                        used += frame.used;
-                        continue;
-                    }
-                }
-                Err(_) => {}
-            }
+                return if announces_more(rest, REQUEST_BYTES_MAX) { Err(()) } else { Ok(None) };
+            };
+            let request = read_request(frame.payload).map_err(drop)?;
+            let is_taken = self.request(now, connection, request, out);
+            if is_taken { Ok(Some(frame.used)) } else { Err(()) }
+        });
+        if read.is_err() {
             self.counts.malformed += 1;
             write_refused(out.send(connection), 0, Why::Malformed, self.leader());
             out.close(connection);
-            used = bytes.len();
-            break;
         }
-        out.used(used);
     }
 
     /// Who leads as far as is known here, or [`NOBODY`].

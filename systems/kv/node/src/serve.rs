@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clock::{Clock, Instant};
-use process::shell::{Bounds, Counters, Identity, Peer, Shell, Until, listen_address};
+use process::shell::{
+    Bounds, Counters, Identity, Peer, Shell, Until, Words, key_file, listen_address,
+};
 use process::store::{LogThread, Store, StoreOptions, Sync, draw};
 use process::{Input, Node, Outputs, StoredLog};
 use replicated::{Broken, CELL_NAMES, Config, Members, NUMBERS_MAX, ReplicaId, Settings};
@@ -114,6 +116,10 @@ struct Command {
     broken: Broken,
 }
 
+const SYNCS: [(&str, Sync); 3] =
+    [("data", Sync::Data), ("segment", Sync::Whole), ("none", Sync::None)];
+const LOG_THREADS: [(&str, LogThread); 2] = [("own", LogThread::Own), ("node", LogThread::Node)];
+
 /// Reads the words; `None`: help was asked for.
 fn parse(words: &[String]) -> Result<Option<Command>, String> {
     let mut command = Command {
@@ -140,59 +146,36 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         parent_pipe: false,
         broken: Broken::Nothing,
     };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let (name, inline) = match word.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (word.as_str(), None),
-        };
-        let mut value = || {
-            let value = inline.clone().or_else(|| words.next().cloned());
-            value.ok_or_else(|| format!("{name} needs a value; see --help"))
-        };
-        match name {
+    let mut words = Words::new(words);
+    while let Some(name) = words.next_word() {
+        match name.as_str() {
             "--help" => return Ok(None),
             "--parent-pipe" => command.parent_pipe = true,
-            "--listen" => command.listen = value()?,
-            "--metrics" => command.metrics = Some(value()?),
-            "--ledger" => command.ledger = Some(value()?),
-            "--operator-key" => command.operator_key = Some(value()?.into()),
-            "--replica" => command.replica = number(name, &value()?)?,
-            "--peers" => command.peers = value()?,
-            "--peer" => command.peer.push(peer(&value()?)?),
-            "--data" => command.data = Some(value()?.into()),
-            "--tls" => command.tls = Some(value()?.into()),
-            "--window" => command.window = number(name, &value()?)?,
-            "--sync" => command.store.sync = sync(&value()?)?,
-            "--log-thread" => command.log_thread = log_thread(&value()?)?,
-            "--segment-bytes" => command.store.segment_bytes = segment(number(name, &value()?)?)?,
-            "--snapshot-after-bytes" => {
-                command.snapshot_after_bytes = number(name, &value()?)?;
-            }
-            "--heartbeat-ms" => command.heartbeat_ms = number(name, &value()?)?,
-            "--election-timeout-ms" => command.election_ms = number(name, &value()?)?,
+            "--listen" => command.listen = words.text()?,
+            "--metrics" => command.metrics = Some(words.text()?),
+            "--ledger" => command.ledger = Some(words.text()?),
+            "--operator-key" => command.operator_key = Some(words.text()?.into()),
+            "--replica" => command.replica = words.number()?,
+            "--peers" => command.peers = words.text()?,
+            "--peer" => command.peer.push(words.numbered_address()?),
+            "--data" => command.data = Some(words.text()?.into()),
+            "--tls" => command.tls = Some(words.text()?.into()),
+            "--window" => command.window = words.number()?,
+            "--sync" => command.store.sync = words.one_of(&SYNCS)?,
+            "--log-thread" => command.log_thread = words.one_of(&LOG_THREADS)?,
+            "--segment-bytes" => command.store.segment_bytes = segment(words.number()?)?,
+            "--snapshot-after-bytes" => command.snapshot_after_bytes = words.number()?,
+            "--heartbeat-ms" => command.heartbeat_ms = words.number()?,
+            "--election-timeout-ms" => command.election_ms = words.number()?,
             "--wait-for-all" => command.wait_for_all = true,
             "--resend-values" => command.resend_values = true,
-            "--connections-max" => command.connections_max = number(name, &value()?)?,
-            "--handshake-ms" => command.handshake_ms = number(name, &value()?)?,
-            "--bytes-max" => command.limits.bytes_max = number(name, &value()?)?,
-            other => return Err(format!("there is no option `{other}`; see --help")),
+            "--connections-max" => command.connections_max = words.number()?,
+            "--handshake-ms" => command.handshake_ms = words.number()?,
+            "--bytes-max" => command.limits.bytes_max = words.number()?,
+            _ => return Err(words.unknown()),
         }
     }
     Ok(Some(command))
-}
-
-fn number<N: std::str::FromStr>(name: &str, value: &str) -> Result<N, String> {
-    value.parse().map_err(|_| format!("{name} takes a number, and `{value}` is none that fits"))
-}
-
-fn peer(text: &str) -> Result<(u8, SocketAddr), String> {
-    let parts = text
-        .split_once('=')
-        .and_then(|(number, address)| Some((number.parse().ok()?, listen_address(address).ok()?)));
-    parts.ok_or_else(|| {
-        format!("--peer takes NUMBER=ADDRESS, as in 1=127.0.0.1:4001, and `{text}` is not that")
-    })
 }
 
 /// The operators' key, in a file that only those who run replicas can read.
@@ -200,21 +183,7 @@ fn peer(text: &str) -> Result<(u8, SocketAddr), String> {
 /// # Errors
 /// When there is no such file, or it holds something else.
 pub fn operator_key(path: &Path) -> Result<[u8; KEY_BYTES], String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("reading the operators' key {}: {error}", path.display()))?;
-    let digits = text.trim();
-    let byte = |at: usize| u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..KEY_BYTES).map(byte).collect();
-    let key =
-        bytes.filter(|_| digits.len() == 2 * KEY_BYTES).and_then(|bytes| bytes.try_into().ok());
-    key.ok_or_else(|| {
-        format!(
-            "{}: expected {} hexadecimal digits, got {} bytes of something else; write some with `openssl rand -hex {KEY_BYTES}`",
-            path.display(),
-            2 * KEY_BYTES,
-            digits.len()
-        )
-    })
+    key_file("the operators' key", path)
 }
 
 /// A segment holds at least one entry, however long.
@@ -225,23 +194,6 @@ fn segment(bytes: usize) -> Result<usize, String> {
     Err(format!(
         "--segment-bytes takes at least {SEGMENT_BYTES_MIN}, and {bytes} is less: the longest entry would not fit"
     ))
-}
-
-fn sync(text: &str) -> Result<Sync, String> {
-    match text {
-        "data" => Ok(Sync::Data),
-        "segment" => Ok(Sync::Whole),
-        "none" => Ok(Sync::None),
-        _ => Err(format!("--sync takes data, segment or none, and `{text}` is none of them")),
-    }
-}
-
-fn log_thread(text: &str) -> Result<LogThread, String> {
-    match text {
-        "own" => Ok(LogThread::Own),
-        "node" => Ok(LogThread::Node),
-        _ => Err(format!("--log-thread takes own or node, and `{text}` is neither")),
-    }
 }
 
 /// Who this replica is among the others.

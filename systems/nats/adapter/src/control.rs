@@ -2,11 +2,12 @@
 //! transactions are timed. JetStream is asked by requests to subjects below `$JS.API` (docs.nats.io, *JetStream wire API
 //! Reference*).
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
+use sut::line::{Line, connect};
 
 use crate::messages::{self, Said};
 
@@ -25,9 +26,7 @@ pub(crate) struct Answer {
 
 /// A connection for questions.
 pub(crate) struct Control {
-    stream: TcpStream,
-    unread: Vec<u8>,
-    used: usize,
+    line: Line,
     /// Of the server, from its greeting.
     pub(crate) version: String,
     inbox: String,
@@ -36,19 +35,15 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
+        let line = Line::new(connect(server, PATIENCE)?);
         // No other connection of this host has the port of this end.
-        let inbox = format!("_INBOX.assay.{}.", stream.local_addr()?.port());
-        let (unread, version) = (Vec::new(), String::new());
-        let mut control = Self { stream, unread, used: 0, version, inbox, asked: 0 };
+        let inbox = format!("_INBOX.assay.{}.", line.stream().local_addr()?.port());
+        let mut control = Self { line, version: String::new(), inbox, asked: 0 };
         let mut out = Vec::new();
         messages::connect(&mut out);
         messages::subscribe(&control.inbox, &mut out);
         out.extend_from_slice(b"PING\r\n");
-        control.stream.write_all(&out)?;
+        control.line.send(&out)?;
         while control.next()?.is_some() {}
         Ok(control)
     }
@@ -82,7 +77,7 @@ impl Control {
         let mut out = Vec::new();
         let reply = format!("{}{}", self.inbox, self.asked);
         messages::publish(subject, &[reply.as_bytes()], &[], &[payload], &mut out);
-        self.stream.write_all(&out)
+        self.line.send(&out)
     }
 
     /// The next answer to the question that was asked last; earlier ones' are skipped.
@@ -97,10 +92,10 @@ impl Control {
     /// The next answer, or `None` for a PONG.
     fn next(&mut self) -> io::Result<Option<Answer>> {
         loop {
-            let read = messages::said(&self.unread[self.used..]);
+            let read = messages::said(self.line.unread());
             let read = read.map_err(|strange| io::Error::other(strange.0))?;
             let Some((said, length)) = read else {
-                self.more()?;
+                self.line.read()?;
                 continue;
             };
             let mut answer = None;
@@ -124,29 +119,16 @@ impl Control {
                     });
                 }
             }
-            self.used += length;
+            self.line.skip(length);
             if let Some(text) = greeting {
                 let info: Value = serde_json::from_slice(&text).map_err(io::Error::other)?;
                 self.version = info["version"].as_str().unwrap_or_default().to_owned();
             }
             if is_ping {
-                self.stream.write_all(b"PONG\r\n")?;
+                self.line.send(b"PONG\r\n")?;
             }
             if is_pong || answer.is_some() {
                 return Ok(answer);
-            }
-        }
-    }
-
-    fn more(&mut self) -> io::Result<()> {
-        self.unread.drain(..self.used);
-        self.used = 0;
-        let mut chunk = [0; 64 << 10];
-        match self.stream.read(&mut chunk)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                self.unread.extend_from_slice(&chunk[..count]);
-                Ok(())
             }
         }
     }

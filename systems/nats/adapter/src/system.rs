@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use model::Seed;
-use model::facts::{ClockRelation, CodeRemark, PreflightFinding};
+use model::facts::{CodeRemark, PreflightFinding};
 use sut::{Deployment, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed, Workload};
 
 use crate::control::Control;
@@ -93,22 +93,10 @@ impl System for Nats {
         ]);
         let set = self.attach.is_none().then_some(self.servers.sync_interval.as_deref());
         let durability = durability::of_servers(version, set, places.len());
-        let named = places.iter().enumerate();
-        let endpoints = named.map(|(at, place)| (format!("server{at}"), place.address)).collect();
-        let clocks =
-            if folder.is_some() { ClockRelation::OneHost } else { ClockRelation::default() };
-        let nodes = if folder.is_some() { bed.nodes() } else { Vec::new() };
+        let addresses = places.iter().map(|place| place.address);
+        let deployed = Deployment::of_servers(bed, "server", addresses, folder);
         let state = Some(Arc::new(Up { places, read_at: OnceLock::new() }) as _);
-        Ok(Deployment {
-            endpoints,
-            nodes,
-            facts,
-            durability,
-            folder,
-            clocks,
-            state,
-            ..Deployment::new(bed.clock())
-        })
+        Ok(Deployment { facts, durability, state, ..deployed })
     }
 
     fn workload(&self, _seed: Seed, _worker: u32, _workers: u32) -> Box<dyn Workload> {

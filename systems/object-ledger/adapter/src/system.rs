@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use exec_adapter::Program;
@@ -39,8 +39,6 @@ struct Up {
     audit: Program,
     /// Where pipelines say what fails.
     pipelines: Vec<SocketAddr>,
-    /// Connections of the probe that have asked for a channel, in the order in which they did.
-    probes: Mutex<Vec<u32>>,
 }
 
 impl ObjectLedger {
@@ -111,7 +109,7 @@ impl System for ObjectLedger {
         let nodes::Up { queue, probe, audit, scrape, pipelines } = nodes::start(&self.wish, bed)?;
         let mut facts = self.facts();
         facts.extend(probe.facts.clone());
-        let up = Up { queue, probe, audit, pipelines, probes: Mutex::default() };
+        let up = Up { queue, probe, audit, pipelines };
         Ok(Deployment {
             endpoints: vec![(nodes::QUEUE.to_owned(), queue)],
             nodes: bed.nodes(),
@@ -135,15 +133,7 @@ impl System for ObjectLedger {
                 let session = QueueSession::new(self.in_flight_max);
                 Ok(Link::Wire(Endpoint { address: up.queue, tls: None }, Box::new(session)))
             }
-            Role::Probe => {
-                let mut probes = up.probes.lock().unwrap_or_else(PoisonError::into_inner);
-                let known = probes.iter().position(|known| *known == index);
-                let place = known.unwrap_or_else(|| {
-                    probes.push(index);
-                    probes.len() - 1
-                });
-                up.probe.link(place)
-            }
+            Role::Probe => up.probe.link_of_probe(index, 0),
             Role::Observe => Err(SutError::Deploy("the ledger has no observers".to_owned())),
         }
     }

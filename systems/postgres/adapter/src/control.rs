@@ -1,9 +1,11 @@
 //! Questions to the server beside the load: does it serve, which settings has it, what does it hold. A connection of its
 //! own, blocking and bounded in time; never used while transactions are timed.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
+
+use sut::line::{Line, connect};
 
 use crate::messages::{self, Message};
 
@@ -34,9 +36,7 @@ pub(crate) enum ControlError {
 
 /// A connection for questions.
 pub(crate) struct Control {
-    stream: TcpStream,
-    unread: Vec<u8>,
-    used: usize,
+    line: Line,
 }
 
 /// Columns of a row, in the text form.
@@ -44,14 +44,10 @@ pub(crate) type Columns = Vec<Option<String>>;
 
 impl Control {
     pub(crate) fn open(server: SocketAddr, login: &Login) -> Result<Self, ControlError> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        let mut control = Self { stream, unread: Vec::new(), used: 0 };
+        let mut control = Self { line: Line::new(connect(server, PATIENCE)?) };
         let mut out = Vec::new();
         messages::startup(&[("user", &login.user), ("database", &login.database)], &mut out);
-        control.stream.write_all(&out)?;
+        control.line.send(&out)?;
         while control.until_ready()?.is_some() {}
         Ok(control)
     }
@@ -75,7 +71,7 @@ impl Control {
     pub(crate) fn begin(&mut self, sql: &str) -> Result<(), ControlError> {
         let mut out = Vec::new();
         messages::query(sql, &mut out);
-        Ok(self.stream.write_all(&out)?)
+        Ok(self.line.send(&out)?)
     }
 
     /// The next row of the statement that was begun; `None`: there is no other.
@@ -86,10 +82,10 @@ impl Control {
     /// The next row, or the end of the statement. After an error the server is heard out.
     fn until_ready(&mut self) -> Result<Option<Columns>, ControlError> {
         loop {
-            let read = messages::message(&self.unread[self.used..]);
+            let read = messages::message(self.line.unread());
             let read = read.map_err(|strange| ControlError::Strange(strange.0))?;
             let Some((message, length)) = read else {
-                self.more()?;
+                self.line.read()?;
                 continue;
             };
             let found = match message {
@@ -107,22 +103,9 @@ impl Control {
                 )))),
                 _ => None,
             };
-            self.used += length;
+            self.line.skip(length);
             if let Some(found) = found {
                 return found;
-            }
-        }
-    }
-
-    fn more(&mut self) -> io::Result<()> {
-        self.unread.drain(..self.used);
-        self.used = 0;
-        let mut chunk = [0; 64 << 10];
-        match self.stream.read(&mut chunk)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                self.unread.extend_from_slice(&chunk[..count]);
-                Ok(())
             }
         }
     }
@@ -133,6 +116,6 @@ impl Drop for Control {
         let mut out = Vec::new();
         messages::terminate(&mut out);
         // A server that is gone needs no farewell.
-        let _ = self.stream.write_all(&out);
+        let _ = self.line.send(&out);
     }
 }

@@ -1,9 +1,11 @@
 //! Questions to the server beside the load: does it serve, which version is it, what does it hold. A connection of
 //! its own, blocking and bounded in time; never used while transactions are timed.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
+
+use sut::line::{Line, connect};
 
 use crate::resp::{self, Reply};
 
@@ -12,17 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    stream: TcpStream,
-    unread: Vec<u8>,
+    line: Line,
 }
 
 impl Control {
     pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, unread: Vec::new() })
+        Ok(Self { line: Line::new(connect(server, PATIENCE)?) })
     }
 
     /// Whether it serves: a server that still reads its file says that it is loading.
@@ -89,20 +86,15 @@ impl Control {
     fn ask(&mut self, command: &[&[u8]]) -> io::Result<Reply> {
         let mut question = Vec::new();
         resp::write_command(command, &mut question);
-        self.stream.write_all(&question)?;
-        let mut chunk = [0; 64 << 10];
+        self.line.send(&question)?;
         loop {
-            match resp::reply(&self.unread).map_err(|why| strange(&why.0))? {
+            match resp::reply(self.line.unread()).map_err(|why| strange(&why.0))? {
                 Some((Reply::Error(text), _)) => return Err(strange(&text)),
                 Some((reply, used)) => {
-                    self.unread.drain(..used);
+                    self.line.skip(used);
                     return Ok(reply);
                 }
-                None => {}
-            }
-            match self.stream.read(&mut chunk)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                count => self.unread.extend_from_slice(&chunk[..count]),
+                None => self.line.read()?,
             }
         }
     }

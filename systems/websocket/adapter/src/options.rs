@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http_adapter::borrowed::{self, Expectation, Filler, Lines, Server, Text};
 use model::Class;
-use model::options::{Options, Problems, Section, Span, Value};
+use model::options::{Options, Problems, Section, Span};
 use sut::{Request, System};
 use wire::websocket::{Limits, Opening};
 
@@ -50,8 +50,8 @@ pub(crate) fn read(request: &Request<'_>, problems: &mut Problems) -> Option<Web
     let in_flight = in_flight(&mut workload, &matching, problems);
     let limits = limits(&mut workload, problems);
     let headers = headers(&mut workload, problems);
-    let protocols = several("subprotocol", &mut workload, problems);
-    let texts = several("greeting", &mut workload, problems);
+    let protocols = workload.strings("subprotocol", problems).unwrap_or_default();
+    let texts = workload.strings("greeting", problems).unwrap_or_default();
     let texts = texts.iter().filter_map(|text| match borrowed::given_text(text.as_bytes()) {
         Ok(text) => Some(text),
         Err(why) => {
@@ -192,19 +192,6 @@ fn headers(workload: &mut Section<'_>, problems: &mut Problems) -> Vec<(String, 
         found.push(("User-Agent".to_owned(), borrowed::USER_AGENT.to_owned()));
     }
     found
-}
-
-/// One text, or a list of them.
-fn several<'a>(
-    key: &'static str,
-    workload: &mut Section<'a>,
-    problems: &mut Problems,
-) -> Vec<&'a str> {
-    match workload.raw(key).map(|value| &value.value) {
-        None => Vec::new(),
-        Some(Value::Array(_)) => workload.strings(key, problems).unwrap_or_default(),
-        Some(_) => workload.string(key, problems).into_iter().collect(),
-    }
 }
 
 /// `[[workload.call]]`, or the one message that `[workload]` itself describes; each with its place in the file.

@@ -273,6 +273,6 @@ fn cpu_us(id: u32) -> Result<f64, String> {
     clippy::cast_sign_loss,
     reason = "a counter that Prometheus's format says as a float"
 )]
-fn whole(value: f64) -> u64 {
+pub(super) fn whole(value: f64) -> u64 {
     value as u64
 }

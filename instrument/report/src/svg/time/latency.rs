@@ -3,11 +3,9 @@
 use model::quantity::show_ns;
 
 use super::columns::Columns;
-use super::{Trial, bands, density};
-use crate::svg::canvas::Canvas;
-use crate::svg::plot::{
-    Area, Plot, Sample, WIDTH, legend, legend_height, say_empty, y_labels_width,
-};
+use super::frame::Frame;
+use super::{Trial, density};
+use crate::svg::plot::Sample;
 use crate::svg::scale::{Scale, Unit};
 use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 
@@ -15,7 +13,6 @@ use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 const LINES: [(&str, &str); 3] = [("p50", "ln si"), ("p99", "ln s1"), ("max", "ln thin s3 d2")];
 
 pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
-    let height = 230.0;
     let values = |index: usize| {
         let column = &columns.columns[index];
         [column.p50_ns, column.p99_ns, column.max_ns]
@@ -23,7 +20,6 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
     let all = (0..columns.columns.len()).flat_map(values).flatten().map(|ns| ns as f64);
     let range = density::range_ns(of.picture);
     let y = Scale::log_around(all.chain(range.into_iter().flat_map(|(low, high)| [low, high])));
-    let left = y.map_or(50.0, |y| y_labels_width(y, Unit::Ns, height));
     let mut entries: Vec<(Sample, String)> = LINES
         .iter()
         .map(|(name, class)| (Sample::Line((*class).to_owned()), (*name).to_owned()))
@@ -32,28 +28,21 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
         let text = "how many took this long, darker is more".to_owned();
         entries.push((Sample::Box("f0 half".to_owned()), text));
     }
-    entries.extend(bands::entries(of.picture));
-    let top = legend_height(WIDTH - left, &entries) + 28.0;
-    let mut canvas = Canvas::new(WIDTH, top + height + 38.0);
-    let area = Area { left, top, width: WIDTH - left - 12.0, height };
-    match y {
-        None => say_empty(&mut canvas, area, "no transaction reached the final stage"),
-        Some(y) => {
-            let plot = Plot::new(area, columns.scale(), y);
-            bands::draw(&mut canvas, &plot, of.picture, false);
-            plot.y_axis(&mut canvas, Unit::Ns, "response time");
-            density::draw(&mut canvas, &plot, of.picture, &of.result.timeline, of.room.density);
-            plot.x_axis(&mut canvas, Unit::Clock, "time since the trial's start");
-            // The largest first, so that the median lies on top.
-            for (line, (_, class)) in LINES.iter().enumerate().rev() {
-                let place = |index: usize| {
-                    Some(plot.at(columns.middle_ns(index), values(index)[line]? as f64))
-                };
-                canvas.broken_line((0..columns.columns.len()).map(place), class);
-            }
+    let frame = Frame {
+        title: "response time",
+        empty: "no transaction reached the final stage",
+        entries,
+        ..Frame::of(230.0, y, Unit::Ns)
+    };
+    let canvas = frame.draw(of, columns, |canvas, plot| {
+        density::draw(canvas, plot, of.picture, &of.result.timeline, of.room.density);
+        // The largest first, so that the median lies on top.
+        for (line, (_, class)) in LINES.iter().enumerate().rev() {
+            let place =
+                |index: usize| Some(plot.at(columns.middle_ns(index), values(index)[line]? as f64));
+            canvas.broken_line((0..columns.columns.len()).map(place), class);
         }
-    }
-    legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
+    });
     let stage = crate::paint::clean(&of.result.final_stage);
     of.meta(
         Section::Time,

@@ -1,12 +1,11 @@
 //! One line over time: what is outstanding, and the instrument's own lag.
 
+use super::Trial;
 use super::columns::Columns;
+use super::frame::Frame;
 use super::latency::from_cell;
-use super::{Trial, bands};
 use crate::svg::canvas::Canvas;
-use crate::svg::plot::{
-    Area, Plot, Sample, WIDTH, legend, legend_height, say_empty, y_labels_width,
-};
+use crate::svg::plot::Sample;
 use crate::svg::scale::{Scale, Unit};
 use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 
@@ -52,25 +51,11 @@ fn draw(
     (name, class, unit): (&str, &str, Unit),
     value: impl Fn(usize) -> Option<f64>,
 ) -> Canvas {
-    let height = 120.0;
-    let left = y.map_or(50.0, |y| y_labels_width(y, unit, height));
-    let mut entries = vec![(Sample::Line(class.to_owned()), name.to_owned())];
-    entries.extend(bands::entries(of.picture));
-    let top = legend_height(WIDTH - left, &entries) + 14.0;
-    let mut canvas = Canvas::new(WIDTH, top + height + 38.0);
-    let area = Area { left, top, width: WIDTH - left - 12.0, height };
-    match y {
-        None => say_empty(&mut canvas, area, "nothing was measured"),
-        Some(y) => {
-            let plot = Plot::new(area, columns.scale(), y);
-            bands::draw(&mut canvas, &plot, of.picture, false);
-            plot.y_axis(&mut canvas, unit, "");
-            plot.x_axis(&mut canvas, Unit::Clock, "time since the trial's start");
-            let place =
-                |index: usize| value(index).map(|value| plot.at(columns.middle_ns(index), value));
-            canvas.broken_line((0..columns.columns.len()).map(place), class);
-        }
-    }
-    legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
-    canvas
+    let entries = vec![(Sample::Line(class.to_owned()), name.to_owned())];
+    let frame = Frame { entries, ..Frame::of(120.0, y, unit) };
+    frame.draw(of, columns, |canvas, plot| {
+        let place =
+            |index: usize| value(index).map(|value| plot.at(columns.middle_ns(index), value));
+        canvas.broken_line((0..columns.columns.len()).map(place), class);
+    })
 }

@@ -7,6 +7,7 @@
 mod bands;
 mod columns;
 mod density;
+mod frame;
 mod lanes;
 mod latency;
 mod lines;

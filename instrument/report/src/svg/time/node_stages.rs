@@ -4,13 +4,11 @@
 use model::result::{NodeStageColumn, NodeStagesResult, Timeline, TimelineColumn};
 
 use super::columns::Columns;
+use super::frame::Frame;
 use super::latency::from_cell;
-use super::{Trial, bands, stages};
+use super::{Trial, stages};
 use crate::paint::clean;
-use crate::svg::canvas::Canvas;
-use crate::svg::plot::{
-    Area, Plot, Sample, WIDTH, dashed_class, legend, legend_height, say_empty, y_labels_width,
-};
+use crate::svg::plot::{Sample, dashed_class};
 use crate::svg::scale::{Scale, Unit};
 use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 
@@ -94,7 +92,6 @@ fn highest(
 }
 
 fn times(of: &Trial<'_>, all: &NodeStagesResult) -> Figure {
-    let height = 200.0;
     let (timeline, names) = (timeline(all), names(all));
     let columns = Columns::of(&timeline, of.room.columns);
     let of_stages = |value: fn(&NodeStageColumn) -> Option<i64>| -> Vec<Vec<Option<i64>>> {
@@ -103,38 +100,31 @@ fn times(of: &Trial<'_>, all: &NodeStagesResult) -> Figure {
     let (p50, p99) = (of_stages(|it| it.p50_ns), of_stages(|it| it.p99_ns));
     let values = p50.iter().chain(&p99).flatten().flatten().map(|ns| *ns as f64);
     let y = Scale::log_around(values);
-    let left = y.map_or(50.0, |y| y_labels_width(y, Unit::Ns, height));
     let mut entries: Vec<(Sample, String)> = names
         .iter()
         .enumerate()
         .map(|(index, stage)| (Sample::Line(dashed_class(index)), clean(stage)))
         .collect();
     entries.push((Sample::Line("ln thin si".to_owned()), "thin: p50, thick: p99".to_owned()));
-    entries.extend(bands::entries(of.picture));
-    let top = legend_height(WIDTH - left, &entries) + 28.0;
-    let mut canvas = Canvas::new(WIDTH, top + height + 38.0);
-    let area = Area { left, top, width: WIDTH - left - 12.0, height };
-    match y {
-        None => say_empty(&mut canvas, area, "no node says how long anything took"),
-        Some(y) => {
-            let plot = Plot::new(area, columns.scale(), y);
-            bands::draw(&mut canvas, &plot, of.picture, false);
-            plot.y_axis(&mut canvas, Unit::Ns, "time in the stage");
-            plot.x_axis(&mut canvas, Unit::Clock, "time since the trial's start");
-            for (lines, more) in [(&p50, " thin"), (&p99, "")] {
-                for (stage, line) in lines.iter().enumerate() {
-                    // A logarithm has no place for what took no time at all.
-                    let place = |(index, ns): (usize, &Option<i64>)| {
-                        let ns = ns.filter(|ns| *ns > 0)?;
-                        Some(plot.at(columns.middle_ns(index), ns as f64))
-                    };
-                    let class = format!("{}{more}", dashed_class(stage));
-                    canvas.broken_line(line.iter().enumerate().map(place), &class);
-                }
+    let frame = Frame {
+        title: "time in the stage",
+        empty: "no node says how long anything took",
+        entries,
+        ..Frame::of(200.0, y, Unit::Ns)
+    };
+    let canvas = frame.draw(of, &columns, |canvas, plot| {
+        for (lines, more) in [(&p50, " thin"), (&p99, "")] {
+            for (stage, line) in lines.iter().enumerate() {
+                // A logarithm has no place for what took no time at all.
+                let place = |(index, ns): (usize, &Option<i64>)| {
+                    let ns = ns.filter(|ns| *ns > 0)?;
+                    Some(plot.at(columns.middle_ns(index), ns as f64))
+                };
+                let class = format!("{}{more}", dashed_class(stage));
+                canvas.broken_line(line.iter().enumerate().map(place), &class);
             }
         }
-    }
-    legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
+    });
     let meta = of.named(
         Section::Inside,
         "node-stage-times",

@@ -2,12 +2,13 @@
 
 use model::result::TimelineColumn;
 
+use super::Trial;
 use super::columns::Columns;
+use super::frame::Frame;
 use super::latency::from_cell;
-use super::{Trial, bands};
 use crate::paint::clean;
 use crate::svg::canvas::Canvas;
-use crate::svg::plot::{Area, Plot, Sample, WIDTH, legend, legend_height, y_labels_width};
+use crate::svg::plot::{Plot, Sample};
 use crate::svg::scale::{Scale, Unit};
 use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 
@@ -17,7 +18,6 @@ const CLASSES_MAX: usize = 6;
 const FILLS: [&str; 7] = ["fbad", "fwarn", "f3", "f6", "f5", "f7", "fm"];
 
 pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
-    let height = 180.0;
     let classes = classes(columns);
     let stack: Vec<Vec<f64>> =
         (0..columns.columns.len()).map(|index| stacked(columns, index, &classes)).collect();
@@ -27,7 +27,6 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
     });
     let tops = stack.iter().filter_map(|column| column.last().copied());
     let y = Scale::from_zero(lines.chain(tops));
-    let left = y_labels_width(y, Unit::Number, height);
     let mut entries = vec![
         (Sample::Line("ln si d1".to_owned()), "offered".to_owned()),
         (Sample::Line("ln s2".to_owned()), "goodput".to_owned()),
@@ -36,28 +35,27 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Figure {
         let fill = format!("{} half", FILLS[index.min(FILLS.len() - 1)]);
         entries.push((Sample::Box(fill), clean(class)));
     }
-    entries.extend(bands::entries(of.picture));
-    let top = legend_height(WIDTH - left, &entries) + 28.0;
-    let mut canvas = Canvas::new(WIDTH, top + height + 38.0);
-    let area = Area { left, top, width: WIDTH - left - 12.0, height };
-    let plot = Plot::new(area, columns.scale(), y);
-    bands::draw(&mut canvas, &plot, of.picture, true);
-    plot.y_axis(&mut canvas, Unit::Number, "per second");
-    plot.x_axis(&mut canvas, Unit::Clock, "time since the trial's start");
-    for index in (0..classes.len()).rev() {
-        let fill = format!("{} half", FILLS[index.min(FILLS.len() - 1)]);
-        draw_layer(&mut canvas, &plot, columns, &stack, index, &fill);
-    }
-    for (class, is_offered) in [("ln s2", false), ("ln si d1", true)] {
-        let count = |column: &TimelineColumn| {
-            if is_offered { column.offered } else { column.committed }
-        };
-        let points = columns.columns.iter().enumerate().map(|(index, column)| {
-            plot.at(columns.middle_ns(index), columns.per_s(index, count(column)))
-        });
-        canvas.polyline(&points.collect::<Vec<_>>(), class);
-    }
-    legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
+    let frame = Frame {
+        title: "per second",
+        entries,
+        names_bands: true,
+        ..Frame::of(180.0, Some(y), Unit::Number)
+    };
+    let canvas = frame.draw(of, columns, |canvas, plot| {
+        for index in (0..classes.len()).rev() {
+            let fill = format!("{} half", FILLS[index.min(FILLS.len() - 1)]);
+            draw_layer(canvas, plot, columns, &stack, index, &fill);
+        }
+        for (class, is_offered) in [("ln s2", false), ("ln si d1", true)] {
+            let count = |column: &TimelineColumn| {
+                if is_offered { column.offered } else { column.committed }
+            };
+            let points = columns.columns.iter().enumerate().map(|(index, column)| {
+                plot.at(columns.middle_ns(index), columns.per_s(index, count(column)))
+            });
+            canvas.polyline(&points.collect::<Vec<_>>(), class);
+        }
+    });
     of.meta(
         Section::Time,
         "rates",

@@ -1,13 +1,12 @@
 //! Where in the pipeline? What reached each stage per second, with the space between neighbouring stages shaded.
 
+use super::Trial;
 use super::columns::Columns;
+use super::frame::Frame;
 use super::latency::from_cell;
-use super::{Trial, bands};
 use crate::paint::clean;
 use crate::svg::canvas::Canvas;
-use crate::svg::plot::{
-    Area, Plot, Sample, WIDTH, dashed_class, legend, legend_height, y_labels_width,
-};
+use crate::svg::plot::{Sample, dashed_class};
 use crate::svg::scale::{Scale, Unit};
 use crate::svg::{ColumnType, Figure, FigureCell, FigureTable, Section};
 
@@ -36,7 +35,6 @@ pub(super) fn figure(of: &Trial<'_>, columns: &Columns) -> Option<Figure> {
 
 /// Throughput of each stage on shared axes, what came beyond what went on shaded. `reached` of a column is by stage.
 pub(super) fn ladder(of: &Trial<'_>, columns: &Columns, stages: &[String], title: &str) -> Canvas {
-    let height = 180.0;
     let per_s = |index: usize, stage: usize| {
         let reached = &columns.columns[index].reached;
         columns.per_s(index, reached.get(stage).copied().unwrap_or(0))
@@ -44,33 +42,26 @@ pub(super) fn ladder(of: &Trial<'_>, columns: &Columns, stages: &[String], title
     let count = columns.columns.len();
     let all = (0..count).flat_map(|i| (0..stages.len()).map(move |stage| (i, stage)));
     let y = Scale::from_zero(all.map(|(index, stage)| per_s(index, stage)));
-    let left = y_labels_width(y, Unit::Number, height);
     let mut entries: Vec<(Sample, String)> = stages
         .iter()
         .enumerate()
         .map(|(index, stage)| (Sample::Line(dashed_class(index)), clean(stage)))
         .collect();
     entries.push((Sample::Box("fbad wash".to_owned()), "fewer went on than came".to_owned()));
-    entries.extend(bands::entries(of.picture));
-    let top = legend_height(WIDTH - left, &entries) + 28.0;
-    let mut canvas = Canvas::new(WIDTH, top + height + 38.0);
-    let area = Area { left, top, width: WIDTH - left - 12.0, height };
-    let plot = Plot::new(area, columns.scale(), y);
-    bands::draw(&mut canvas, &plot, of.picture, true);
-    plot.y_axis(&mut canvas, Unit::Number, title);
-    plot.x_axis(&mut canvas, Unit::Clock, "time since the trial's start");
-    for stage in 1..stages.len() {
+    let frame =
+        Frame { title, entries, names_bands: true, ..Frame::of(180.0, Some(y), Unit::Number) };
+    frame.draw(of, columns, |canvas, plot| {
         let place = |index: usize, value: f64| plot.at(columns.middle_ns(index), value);
-        let upper = (0..count).map(|i| place(i, per_s(i, stage - 1).max(per_s(i, stage))));
-        let lower = (0..count).rev().map(|index| place(index, per_s(index, stage)));
-        canvas.area(&upper.chain(lower).collect::<Vec<_>>(), "fbad wash");
-    }
-    for stage in 0..stages.len() {
-        let points = (0..count).map(|i| plot.at(columns.middle_ns(i), per_s(i, stage)));
-        canvas.polyline(&points.collect::<Vec<_>>(), &dashed_class(stage));
-    }
-    legend(&mut canvas, left, 0.0, WIDTH - left, &entries);
-    canvas
+        for stage in 1..stages.len() {
+            let upper = (0..count).map(|i| place(i, per_s(i, stage - 1).max(per_s(i, stage))));
+            let lower = (0..count).rev().map(|index| place(index, per_s(index, stage)));
+            canvas.area(&upper.chain(lower).collect::<Vec<_>>(), "fbad wash");
+        }
+        for stage in 0..stages.len() {
+            let points = (0..count).map(|i| place(i, per_s(i, stage)));
+            canvas.polyline(&points.collect::<Vec<_>>(), &dashed_class(stage));
+        }
+    })
 }
 
 /// The ladder: from the picture, or from the result if there is none.

@@ -21,43 +21,27 @@ impl Atomizer {
     ) {
         let since_ns = self.now_ns();
         let before = self.counts;
-        let mut used = 0;
-        let ended = loop {
-            match next_frame(&bytes[used..], REQUEST_BYTES_MAX) {
-                Ok(None) => break None,
-                Err(why) => break Some(why),
-                Ok(Some(frame)) => match read_request(frame.payload) {
-                    Err(why) => break Some(why),
-                    Ok(Request::Notify(_)) if !self.order.leads() => {
-                        self.counts.misled += 1;
-                        used += frame.used;
-                        if !self.options.is_silent {
-                            // It goes where the standing says: what it has sent here is not done.
-                            self.say_standing(connection, out);
-                            self.hang_up(connection, out);
-                            used = bytes.len();
-                            break None;
-                        }
+        let read: Result<(), Option<Malformed>> = out.read_pieces(bytes, |rest, out| {
+            let next = next_frame(rest, REQUEST_BYTES_MAX).map_err(Some)?;
+            let Some(frame) = next else { return Ok(None) };
+            match read_request(frame.payload).map_err(Some)? {
+                Request::Notify(_) if !self.order.leads() => {
+                    self.counts.misled += 1;
+                    if !self.options.is_silent {
+                        // It goes where the standing says: what it has sent here is not done.
+                        self.say_standing(connection, out);
+                        return Err(None);
                     }
-                    Ok(Request::Notify(it)) => {
-                        used += frame.used;
-                        self.notify(now, since_ns, &it);
-                    }
-                    Ok(request) => {
-                        used += frame.used;
-                        if let Err(why) = self.request(connection, request, out) {
-                            break Some(why);
-                        }
-                    }
-                },
+                }
+                Request::Notify(it) => self.notify(now, since_ns, &it),
+                request => self.request(connection, request, out).map_err(Some)?,
             }
-        };
-        if let Some(why) = ended {
-            self.counts.refusals.count(why);
+            Ok(Some(frame.used))
+        });
+        if let Err(why) = read {
+            why.into_iter().for_each(|why| self.counts.refusals.count(why));
             self.hang_up(connection, out);
-            used = bytes.len();
         }
-        out.used(used);
         self.received(since_ns, before);
     }
 

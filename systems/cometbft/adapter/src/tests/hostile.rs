@@ -3,9 +3,9 @@
 
 use model::Seed;
 use serde_json::Value as Json;
-use sut::conformance::Seen::{Broken, BrokenBehind, Failed, Fine};
-use sut::conformance::Step::{Drip, Hush, Right, Say, Wait};
-use sut::conformance::hostile_websocket::{FRAMES, HANDSHAKES};
+use sut::conformance::Seen::{Broken, BrokenBehind, Failed};
+use sut::conformance::Step::{Hush, Right, Say};
+use sut::conformance::hostile_websocket::{AROUND, FRAMES, HANDSHAKES};
 use sut::conformance::{Behaviour, Peer, Subject, hostile_conformance};
 use sut::{Role, Session, System as _, Workload};
 
@@ -49,12 +49,7 @@ fn submissions() {
         Behaviour { name: "a long refusal", does: "refuses at length", greets: &[], answers: &[Say(&refused)], seen: Failed },
         Behaviour { name: "refused by the check", does: "refuses in the words of another method", greets: &[], answers: &[Say(&checked)], seen: Failed },
         Behaviour { name: "a reply first", does: "answers before anybody asked", greets: &[Right, Say(&of_another)], answers: &[Hush], seen: Broken },
-        Behaviour { name: "two replies", does: "answers twice", greets: &[], answers: &[Right, Right], seen: BrokenBehind },
-        Behaviour { name: "a second reply later", does: "answers again after a while", greets: &[], answers: &[Right, Wait(60), Right], seen: BrokenBehind },
         Behaviour { name: "a refusal behind", does: "takes its answer back", greets: &[], answers: &[Right, Say(&refused)], seen: BrokenBehind },
-        Behaviour { name: "garbage behind", does: "goes on with bytes of no protocol", greets: &[], answers: &[Right, Say(b"hello\r\n")], seen: BrokenBehind },
-        Behaviour { name: "a ping first", does: "pings before it answers", greets: &[], answers: &[Say(b"\x89\x02hi"), Right, Say(b"\x8a\x02hi")], seen: Fine },
-        Behaviour { name: "dripped pings", does: "pings byte by byte", greets: &[], answers: &[Drip(b"\x89\x02hi", 1), Right], seen: Fine },
     ];
     let methods: [(&str, Answers, u8); 3] = [("sync", sync_node, 0), ("async", sync_node, 0), ("commit", commit_node, 1)];
     for (method, answer, settled_stage) in methods {
@@ -63,7 +58,7 @@ fn submissions() {
         let node = || -> Peer { peer(answer) };
         let source = || -> Box<dyn Workload> { system.workload(Seed(1), 0, 1) };
         let subject = Subject::new(&session, &node, &source).ladder(2, settled_stage);
-        let all = [HANDSHAKES, FRAMES, &list].concat();
+        let all = [HANDSHAKES, FRAMES, AROUND, &list].concat();
         hostile_conformance(&subject, &all, UNREAD_MAX).unwrap();
     }
 }

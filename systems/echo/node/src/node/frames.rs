@@ -25,24 +25,15 @@ impl EchoNode {
         bytes: &[u8],
         out: &mut Outputs,
     ) {
-        let mut used = 0;
-        loop {
-            match next_frame(&bytes[used..]) {
-                Ok(Some(frame)) => {
-                    used += frame.used;
-                    if let Ok(request) = read_request(frame.payload) {
-                        self.request(now, connection, request, out);
-                        continue;
-                    }
-                }
-                Ok(None) => break,
-                Err(_) => {}
-            }
+        let read: Result<(), ()> = out.read_pieces(bytes, |rest, out| {
+            let Some(frame) = next_frame(rest).map_err(drop)? else { return Ok(None) };
+            let request = read_request(frame.payload).map_err(drop)?;
+            self.request(now, connection, request, out);
+            Ok(Some(frame.used))
+        });
+        if read.is_err() {
             self.hang_up(connection, out);
-            used = bytes.len();
-            break;
         }
-        out.used(used);
     }
 
     fn request(

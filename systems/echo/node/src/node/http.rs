@@ -20,28 +20,18 @@ impl EchoNode {
         bytes: &[u8],
         out: &mut Outputs,
     ) {
-        let mut used = 0;
-        loop {
-            match http_face::read(&bytes[used..]) {
-                Ok(Some((reply, length))) => {
-                    used += length;
-                    self.http_request(now, connection, reply, out);
-                    if reply.keep_alive {
-                        continue;
-                    }
-                    // What comes behind the last request has no meaning.
-                    used = bytes.len();
-                }
-                Ok(None) => {}
-                Err(why) => {
-                    http_face::write_refusal(out.send(connection), &why);
-                    out.close(connection);
-                    used = bytes.len();
-                }
-            }
-            break;
+        let read: Result<(), Option<String>> = out.read_pieces(bytes, |rest, out| {
+            let Some((reply, length)) = http_face::read(rest).map_err(Some)? else {
+                return Ok(None);
+            };
+            self.http_request(now, connection, reply, out);
+            // What comes after the last request has no meaning.
+            if reply.keep_alive { Ok(Some(length)) } else { Err(None) }
+        });
+        if let Err(Some(why)) = read {
+            http_face::write_refusal(out.send(connection), &why);
+            out.close(connection);
         }
-        out.used(used);
     }
 
     pub(super) fn read_metrics(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {

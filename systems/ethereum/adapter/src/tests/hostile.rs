@@ -2,9 +2,9 @@
 //! the words inside of them, played to sessions.
 
 use model::Seed;
-use sut::conformance::Seen::{Broken, BrokenBehind, Failed, Fine};
-use sut::conformance::Step::{Drip, Hush, Right, Say, Wait};
-use sut::conformance::hostile_websocket::{FRAMES, HANDSHAKES};
+use sut::conformance::Seen::{Broken, BrokenBehind, Failed};
+use sut::conformance::Step::{Hush, Right, Say};
+use sut::conformance::hostile_websocket::{AROUND, FRAMES, HANDSHAKES};
 use sut::conformance::{Behaviour, Peer, Subject, hostile_conformance};
 use sut::{Role, Session, System as _, Workload};
 
@@ -57,19 +57,14 @@ fn submissions() {
         Behaviour { name: "a long refusal", does: "refuses at length", greets: &[], answers: &[Say(&refused)], seen: Failed },
         Behaviour { name: "a strange code", does: "refuses with the lowest number that there is", greets: &[], answers: &[Say(&strange_code)], seen: Failed },
         Behaviour { name: "a reply first", does: "answers before anybody asked", greets: &[Right, Say(&of_another)], answers: &[Hush], seen: Broken },
-        Behaviour { name: "two replies", does: "answers twice", greets: &[], answers: &[Right, Right], seen: BrokenBehind },
-        Behaviour { name: "a second reply later", does: "answers again after a while", greets: &[], answers: &[Right, Wait(60), Right], seen: BrokenBehind },
         Behaviour { name: "a refusal behind", does: "takes its answer back", greets: &[], answers: &[Right, Say(&refused)], seen: BrokenBehind },
-        Behaviour { name: "garbage behind", does: "goes on with bytes of no protocol", greets: &[], answers: &[Right, Say(b"hello\r\n")], seen: BrokenBehind },
-        Behaviour { name: "a ping first", does: "pings before it answers", greets: &[], answers: &[Say(b"\x89\x02hi"), Right, Say(b"\x8a\x02hi")], seen: Fine },
-        Behaviour { name: "dripped pings", does: "pings byte by byte", greets: &[], answers: &[Drip(b"\x89\x02hi", 1), Right], seen: Fine },
     ];
     let system = system(&[], &[]).unwrap();
     let session = || -> Box<dyn Session> { system.session(Role::Submit, 3, NODE.parse().unwrap(), 0) };
     let node = || -> Peer { peer(accepted) };
     let source = || -> Box<dyn Workload> { system.workload(Seed(1), 0, 1) };
     let subject = Subject::new(&session, &node, &source).ladder(2, 0);
-    let all = [HANDSHAKES, FRAMES, &list].concat();
+    let all = [HANDSHAKES, FRAMES, AROUND, &list].concat();
     hostile_conformance(&subject, &all, UNREAD_MAX).unwrap();
 }
 
