@@ -74,15 +74,10 @@ fn sums_by_stage_are_the_fates() {
     let place = Place::new();
     let (_, document) = place.experiment(
         r#"
-        [system]
-        kind = "atomizer"
+        system.kind = "atomizer"
+        workload = { kind = "spend", double_spend = "5%", stale = "5%", future = "5%" }
         [system.deploy]
         stamps = true
-        [workload]
-        kind = "spend"
-        double_spend = "5%"
-        stale = "5%"
-        future = "5%"
         [load]
         rate = "2000/s"
         connections = 3
@@ -195,12 +190,8 @@ fn confirmed_when_the_question_came_back() {
     let place = Place::new();
     let (_, document) = place.experiment(
         r#"
-        [system]
-        kind = "atomizer"
-        [workload]
-        kind = "spend"
-        double_spend = "10%"
-        stale = "10%"
+        system.kind = "atomizer"
+        workload = { kind = "spend", double_spend = "10%", stale = "10%" }
         [load]
         rate = "500/s"
         connections = 2

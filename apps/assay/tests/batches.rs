@@ -9,8 +9,8 @@ fn batched(deploy: &str, load: &str) -> Value {
     let place = Place::new();
     let (_, document) = place.experiment(&format!(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        workload = {{ payload = "16B" }}
         [system.deploy]
         batches = true
         per_frame = "2ms"
@@ -24,8 +24,6 @@ fn batched(deploy: &str, load: &str) -> Value {
         timeout = "1s"
         drain = "2s"
         {load}
-        [workload]
-        payload = "16B"
         "#
     ));
     document
@@ -95,13 +93,12 @@ fn a_called_probe_beside_a_wired_load() {
             r#"
             system.kind = "echo"
             load = {{ rate = "200/s", connections = 8, warmup = "0s", duration = "2s", timeout = "5s" }}
+            workload = {{ payload = "16B" }}
             [system.deploy]
             service = "100us"
             {by} = "call"
             [probe]
             interval = "50ms"
-            [workload]
-            payload = "16B"
             "#
         ));
         let trial = trial(&document);

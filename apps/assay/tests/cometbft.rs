@@ -33,13 +33,11 @@ fn experiment(program: &Path, more: &str) -> String {
         name = "cometbft"
         system.kind = "cometbft"
         load = {{ rate = "50/s", connections = 2, warmup = "0s", duration = "4s", timeout = "20s", drain = "20s" }}
+        workload = {{ kind = "kvstore", size = "256B" }}
         [system.deploy]
         program = "{}"
         validators = 4
         {more}
-        [workload]
-        kind = "kvstore"
-        size = "256B"
         "#,
         program.display()
     )

@@ -15,8 +15,8 @@ fn a_server_that_needs_affinity() {
             let _beside = beside_others();
             let (_, document) = Place::new().experiment(&format!(
                 r#"
-                [system]
-                kind = "echo"
+                system.kind = "echo"
+                workload = {{ payload = "16B", clients = 26 }}
                 [system.deploy]
                 ordered = true
                 service = "20us"
@@ -28,9 +28,6 @@ fn a_server_that_needs_affinity() {
                 warmup = "0s"
                 duration = "2s"
                 timeout = "10s"
-                [workload]
-                payload = "16B"
-                clients = 26
                 "#
             ));
             document

@@ -19,11 +19,10 @@ static RUN: LazyLock<(Place, Value)> = LazyLock::new(|| {
         notes = "Two settings, one of them with failures."
         system.kind = "echo"
         load = { rate = "2000/s", connections = 4, warmup = "1s", duration = "3s", timeout = "400ms", drain = "1s" }
+        workload = { kinds = ["get", "put"] }
         [system.deploy]
         servers = 32
         service = { mean = "5ms", distribution = "exponential" }
-        [workload]
-        kinds = ["get", "put"]
         [matrix]
         server = { set = "system.deploy.faults", labels = ["lossy", "honest"], values = [
           { drop = 23, limit = { rate = "1500/s", burst = 500 } }, {} ] }

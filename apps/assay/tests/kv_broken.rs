@@ -104,15 +104,11 @@ fn tried_broken(what: &str, deploy: &str, load: &str, faults: &str) -> (harness:
     let program = broken(&place, what);
     place.experiment(&format!(
         r#"
-        [system]
-        kind = "kv"
+        system.kind = "kv"
+        workload = {{ kind = "list-append", keys = 4, ops = 1 }}
         [system.deploy]
         program = "{program}"
         {deploy}
-        [workload]
-        kind = "list-append"
-        keys = 4
-        ops = 1
         [load]
         model = "closed"
         warmup = "0s"

@@ -21,8 +21,8 @@ fn liar(faults: &str) -> (Value, Vec<(String, u64)>) {
     let place = Place::new();
     let (said, document) = place.experiment(&format!(
         r#"
-        [system]
-        kind = "echo"
+        system.kind = "echo"
+        workload = {{ payload = "16B" }}
         [system.deploy]
         in_flight_max = 256
         confess = true
@@ -34,8 +34,6 @@ fn liar(faults: &str) -> (Value, Vec<(String, u64)>) {
         duration = "20s"
         transactions_max = 350000
         timeout = "10s"
-        [workload]
-        payload = "16B"
         "#
     ));
     said.expect_code(99);

@@ -396,9 +396,7 @@ fn statuses_are_what_they_mean() {
         r#"
         system = { kind = "http" }
         load = { rate = "80/s", connections = 4, warmup = "0s", duration = "1s", timeout = "5s" }
-        [workload]
-        targets = "targets.txt"
-        preflight = false
+        workload = { targets = "targets.txt", preflight = false }
         "#,
     );
     // What the server refuses is its own business, and no promise says otherwise.
@@ -513,11 +511,9 @@ fn a_body_that_is_too_large_over_http2() {
         r#"
         system.kind = "http"
         load = { rate = "50/s", connections = 2, warmup = "0s", duration = "1s", timeout = "30s" }
+        workload = { targets = "targets.txt", preflight = false }
         [system.deploy]
         http_version = "2"
-        [workload]
-        targets = "targets.txt"
-        preflight = false
         "#,
     );
     let trial = trial(&document);

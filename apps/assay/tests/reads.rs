@@ -110,10 +110,9 @@ fn refused_and_logged_as_such() {
             r#"
             system.kind = "echo"
             load = {{ rate = "1000/s", warmup = "0s", duration = "1s", timeout = "5s" }}
+            workload = {{ kinds = ["put", "pay"] }}
             [system.deploy]
             faults = {{ {faults} }}
-            [workload]
-            kinds = ["put", "pay"]
             "#
         ))
     };
@@ -145,13 +144,10 @@ fn what_the_ledger_holds() {
         r#"
         system.kind = "echo"
         load = { rate = "1000/s", threads = 2, connections = 2, warmup = "0s", duration = "1s", timeout = "5s" }
+        workload = { payload = "100B", kinds = ["put", "get"], verify_content = true }
         [system.deploy]
         confess = true
         faults = { alter = 97, void = 101, logs_reads = true }
-        [workload]
-        payload = "100B"
-        kinds = ["put", "get"]
-        verify_content = true
         "#,
     );
     said.expect_code(99);

@@ -36,6 +36,23 @@ struct Design {
 
 const MS: u64 = 1_000_000;
 
+/// Several trials of a queue with several servers.
+const QUEUE: Design = Design {
+    name: "M/M/4 at 0.7, five trials of 20 s each",
+    workers: 4,
+    service: Duration::from_nanos(8 * MS),
+    rate: "350/s",
+    seconds: 20,
+    trials: 5,
+    is_paired: false,
+    between: 0.0,
+    is_promised: true,
+};
+
+/// One trial of it.
+const LONG: Design =
+    Design { name: "M/M/4 at 0.7, one trial of 60 s each", seconds: 60, trials: 1, ..QUEUE };
+
 const DESIGNS: [Design; 6] = [
     Design {
         name: "M/M/1 at 0.5, one trial of 240 s each",
@@ -43,65 +60,27 @@ const DESIGNS: [Design; 6] = [
         service: Duration::from_nanos(5 * MS),
         rate: "100/s",
         seconds: 240,
-        trials: 1,
-        is_paired: false,
-        between: 0.0,
-        is_promised: true,
+        ..LONG
     },
-    Design {
-        name: "M/M/4 at 0.7, one trial of 60 s each",
-        workers: 4,
-        service: Duration::from_nanos(8 * MS),
-        rate: "350/s",
-        seconds: 60,
-        trials: 1,
-        is_paired: false,
-        between: 0.0,
-        is_promised: true,
-    },
-    Design {
-        name: "M/M/4 at 0.7, five trials of 20 s each",
-        workers: 4,
-        service: Duration::from_nanos(8 * MS),
-        rate: "350/s",
-        seconds: 20,
-        trials: 5,
-        is_paired: false,
-        between: 0.0,
-        is_promised: true,
-    },
+    LONG,
+    QUEUE,
     Design {
         name: "the same by turns, on a host that drifts by 5 %",
-        workers: 4,
-        service: Duration::from_nanos(8 * MS),
-        rate: "350/s",
-        seconds: 20,
-        trials: 5,
         is_paired: true,
         between: 0.05,
-        is_promised: true,
+        ..QUEUE
     },
     Design {
         name: "the same one after the other, trials differ by 5 %",
-        workers: 4,
-        service: Duration::from_nanos(8 * MS),
-        rate: "350/s",
-        seconds: 20,
-        trials: 5,
-        is_paired: false,
         between: 0.05,
         is_promised: false,
+        ..QUEUE
     },
     Design {
         name: "one trial of 60 s each, trials differ by 5 %",
-        workers: 4,
-        service: Duration::from_nanos(8 * MS),
-        rate: "350/s",
-        seconds: 60,
-        trials: 1,
-        is_paired: false,
         between: 0.05,
         is_promised: false,
+        ..LONG
     },
 ];
 

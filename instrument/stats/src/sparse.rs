@@ -70,14 +70,20 @@ impl SparseHistogram {
             self.negative += 1;
             return;
         };
-        let index = index_of(positive, HALF_BITS);
+        let slot = self.slot(positive);
+        *slot = slot.saturating_add(1);
+    }
+
+    /// The slot of a value, which there is from now on.
+    #[inline]
+    fn slot(&mut self, value: u64) -> &mut u32 {
+        let index = index_of(value, HALF_BITS);
         let page = index / PAGE;
         if page >= self.pages.len() || self.pages[page].is_none() {
             self.add_page(page);
         }
         let counts = self.pages[page].as_mut().expect("added above");
-        let count = &mut counts[index % PAGE];
-        *count = count.saturating_add(1);
+        &mut counts[index % PAGE]
     }
 
     /// Adds a sample that was seen `count` times.
@@ -90,13 +96,7 @@ impl SparseHistogram {
             self.negative += count;
             return;
         };
-        let index = index_of(positive, HALF_BITS);
-        let page = index / PAGE;
-        if page >= self.pages.len() || self.pages[page].is_none() {
-            self.add_page(page);
-        }
-        let counts = self.pages[page].as_mut().expect("added above");
-        let slot = &mut counts[index % PAGE];
+        let slot = self.slot(positive);
         *slot = slot.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 

@@ -31,7 +31,7 @@ use std::fmt;
 
 pub use fuzzed::{same_in_pieces, seeds_and_neighbours, with_outstanding};
 pub use hostile::{Behaviour, Seen, Step, hostile_conformance};
-pub use peers::{http2_peer, switched};
+pub use peers::{expect_ready_once_subscribed, http2_peer, switched};
 pub use replay::observer_conformance;
 pub use series::series_conformance;
 pub use system::system_conformance;

@@ -1,9 +1,25 @@
 //! Content that says of itself whose it is and whether it is whole, for transactions that are read back later: numbers as
 //! digits, and letters that no other transaction has.
 
+use std::ops::RangeInclusive;
+
+use model::options::{Options, Problems, Section};
 use model::{Seed, TxId};
 
 use crate::{Made, Workload};
+
+/// Reads a `[workload]` that says nothing but the bytes of a transaction, `payload`; 64 unless it says so.
+pub fn payload_bytes(
+    workload: &Options,
+    range: RangeInclusive<usize>,
+    problems: &mut Problems,
+) -> usize {
+    let mut workload = Section::open(workload, "workload", problems);
+    let (least, most) = range.into_inner();
+    let bytes = workload.size_within("payload", least as u64..=most as u64, problems);
+    workload.finish(problems);
+    bytes.map_or(64, |bytes| usize::try_from(bytes).expect("at most the largest"))
+}
 
 /// Digits of a number.
 pub const DIGITS: usize = 16;
@@ -52,6 +68,21 @@ impl Workload for Letters {
         letters(self.run_mark, id, self.count, payload);
         Made::of(0, client)
     }
+}
+
+/// For a test of an adapter: content that differs in a bit from `held` is not taken for what was sent. `told` gives the transaction
+/// that content names, and whether the content is right.
+///
+/// # Panics
+/// If `held` is not right, or another content is.
+pub fn expect_damage_told(held: &[u8], tx: TxId, told: impl Fn(&[u8]) -> Option<(TxId, bool)>) {
+    assert_eq!(told(held), Some((tx, true)));
+    for bit in 0..held.len() * 8 {
+        let mut other = held.to_vec();
+        other[bit / 8] ^= 1 << (bit % 8);
+        assert!(told(&other).is_none_or(|(_, is_right)| !is_right), "bit {bit}");
+    }
+    assert_eq!(told(b"short"), None);
 }
 
 #[cfg(test)]

@@ -66,11 +66,10 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
         r#"
         system.kind = "kv"
         load = {{ model = "closed", clients = {clients}, connections = 4, warmup = "0s", duration = "1s" }}
+        workload = {{ kind = "put" }}
         [system.deploy]
         attach = "{}"
         identity = "kv/tls"
-        [workload]
-        kind = "put"
         "#,
         front[0]
     ));

@@ -118,11 +118,11 @@ fn said(disks: &[DiskFacts], worst: &DiskFacts) -> String {
 pub(super) mod tests {
     use std::time::Duration;
 
-    use model::facts::{DiskFacts, DiskOperations};
+    use model::facts::DiskFacts;
     use model::plan::{DiskPlan, DisksPlan, NamesRule};
     use model::result::AuditOutcome;
 
-    use crate::audits::guilty::Guilt;
+    use crate::audits::guilty::{Guilt, calm_disk};
     use crate::testing::{Trial, audit};
 
     pub(in crate::audits) const GUILTY: &[Guilt] =
@@ -131,15 +131,7 @@ pub(super) mod tests {
         })];
 
     fn disks(change: impl FnOnce(&mut Vec<DiskFacts>)) -> (AuditOutcome, String) {
-        let all = DiskOperations {
-            calls: 10_000,
-            own_p50_ns: 6_000,
-            own_p99_ns: 90_000,
-            own_max_ns: 4_000_000,
-            ..DiskOperations::default()
-        };
-        let one = DiskFacts { node: "a".into(), all, ..DiskFacts::default() };
-        let mut facts = vec![one.clone(), DiskFacts { node: "b".into(), ..one }];
+        let mut facts = vec![calm_disk("a"), calm_disk("b")];
         change(&mut facts);
         let mut trial = Trial::clean();
         trial.facts.after.disks = facts;

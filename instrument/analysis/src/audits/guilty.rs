@@ -37,6 +37,30 @@ pub(super) fn worker(trial: &mut Trial) -> &mut WorkerFacts {
     &mut trial.facts.load.workers[0]
 }
 
+/// A network that adds little to what was asked.
+pub(super) fn calm_network() -> NetworkFacts {
+    let total = LinkTraffic {
+        packets: 10_000,
+        late_p50_ns: 40_000,
+        late_p99_ns: 600_000,
+        late_max_ns: 3_000_000,
+        ..LinkTraffic::default()
+    };
+    NetworkFacts { total, delay_ns_min: 20_000_000, ..NetworkFacts::default() }
+}
+
+/// A disk that adds little to what was asked.
+pub(super) fn calm_disk(node: &str) -> DiskFacts {
+    let all = DiskOperations {
+        calls: 10_000,
+        own_p50_ns: 6_000,
+        own_p99_ns: 90_000,
+        own_max_ns: 4_000_000,
+        ..DiskOperations::default()
+    };
+    DiskFacts { node: node.to_owned(), all, ..DiskFacts::default() }
+}
+
 /// The trial with facts that every audit has something to look at in, all of them calm.
 pub(super) fn with_all_facts(mut trial: Trial) -> Trial {
     // The ledger has them in the order in which they were done.
@@ -60,24 +84,8 @@ pub(super) fn with_all_facts(mut trial: Trial) -> Trial {
         took_ns: Some(6 * MS),
         ..Default::default()
     }];
-    let late = LinkTraffic {
-        packets: 10_000,
-        late_p50_ns: 40_000,
-        late_p99_ns: 600_000,
-        late_max_ns: 3_000_000,
-        ..LinkTraffic::default()
-    };
-    let delay_ns_min = 20_000_000;
-    trial.facts.after.network =
-        Some(NetworkFacts { total: late, delay_ns_min, ..NetworkFacts::default() });
-    let all = DiskOperations {
-        calls: 10_000,
-        own_p50_ns: 6_000,
-        own_p99_ns: 90_000,
-        own_max_ns: 4_000_000,
-        ..DiskOperations::default()
-    };
-    trial.facts.after.disks = vec![DiskFacts { node: "a".into(), all, ..DiskFacts::default() }];
+    trial.facts.after.network = Some(calm_network());
+    trial.facts.after.disks = vec![calm_disk("a")];
     let disk = DiskPlan {
         size: 1,
         names: NamesRule::Journal,

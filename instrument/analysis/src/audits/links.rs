@@ -91,10 +91,10 @@ fn said(network: &NetworkFacts) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use model::facts::{LinkTraffic, NetworkFacts};
+    use model::facts::NetworkFacts;
     use model::result::AuditOutcome;
 
-    use crate::audits::guilty::Guilt;
+    use crate::audits::guilty::{Guilt, calm_network};
     use crate::testing::{Trial, audit};
 
     pub(in crate::audits) const GUILTY: &[Guilt] =
@@ -103,14 +103,7 @@ pub(super) mod tests {
         })];
 
     fn network(change: impl FnOnce(&mut NetworkFacts)) -> (AuditOutcome, String) {
-        let total = LinkTraffic {
-            packets: 10_000,
-            late_p50_ns: 40_000,
-            late_p99_ns: 600_000,
-            late_max_ns: 3_000_000,
-            ..LinkTraffic::default()
-        };
-        let mut facts = NetworkFacts { total, delay_ns_min: 20_000_000, ..NetworkFacts::default() };
+        let mut facts = calm_network();
         change(&mut facts);
         let mut trial = Trial::clean();
         trial.facts.after.network = Some(facts);

@@ -146,15 +146,6 @@ fn batched(transactions: u64, connections: u32, arrivals: Arrivals) -> SettingPl
     plan
 }
 
-fn gathering(toy: &Toy) -> ToySystem {
-    ToySystem {
-        gathers: true,
-        in_flight_max: 1_000,
-        abandon: Abandon::Keep,
-        ..ToySystem::new(toy.address)
-    }
-}
-
 /// Claim: what lost connections carried leaves again in batches, until all of it is answered: nothing is unknown, every row
 /// says how often it was sent, as many transactions are counted in batches as were sent, and no batch holds more than one may;
 /// where clients stay on their connections, too.
@@ -172,7 +163,7 @@ fn batches_that_were_lost_are_sent_again() {
             let mut plan = batched(400, connections, arrivals);
             plan.load.affinity = affinity;
             plan.load.resend = resend(100, plan.load.timeout);
-            let (facts, kept) = run(&plan, &gathering(&server), choice);
+            let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
             assert_eq!((kept.rows.len(), count(&kept.rows, Outcome::Committed)), (400, 400));
             let sent: u64 = kept.rows.iter().map(|row| u64::from(row.attempts)).sum();
             let facts = &facts.workers[0];
@@ -204,7 +195,7 @@ fn what_a_batch_does_not_answer_is_sent_again() {
         let after = Duration::from_millis(60);
         plan.load.timeout = Duration::from_millis(1_500);
         plan.load.resend = resend(3, after);
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
         assert_eq!((kept.rows.len(), count(&kept.rows, Outcome::Unknown)), (100, 10));
         for row in &kept.rows {
             let expected = match row.tx % 10 {

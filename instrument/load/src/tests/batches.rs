@@ -33,16 +33,6 @@ fn batched(
     plan
 }
 
-/// A session that writes nothing until it is told that all has been gathered.
-fn gathering(toy: &Toy) -> ToySystem {
-    ToySystem {
-        gathers: true,
-        in_flight_max: 1_000,
-        abandon: Abandon::Keep,
-        ..ToySystem::new(toy.address)
-    }
-}
-
 fn batches(facts: &LoadFacts) -> BatchFacts {
     facts.workers.iter().fold(BatchFacts::default(), |sum, worker| BatchFacts {
         count: sum.count + worker.batches.count,
@@ -82,7 +72,7 @@ fn expect_one_at_a_time(rows: &[Row]) {
 fn every_flush_is_gathered() {
     with_each_driver(|choice| {
         let server = Toy::prompt();
-        let (facts, kept) = run(&plan_of(2_000, closed(8)), &gathering(&server), choice);
+        let (facts, kept) = run(&plan_of(2_000, closed(8)), &ToySystem::gathering(&server), choice);
         assert_eq!(count(&kept.rows, Outcome::Committed), 2_000);
         assert_eq!(batches(&facts), BatchFacts::default());
     });
@@ -101,7 +91,7 @@ fn full_batches_leave() {
     with_each_driver(|choice| {
         let server = Toy::prompt();
         let plan = batched(trace(&[0; 95]), 1, 10, LONG, 16);
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
         let found = batches(&facts);
         assert_eq!((found.count, found.transactions, found.full), (10, 95, 9), "{found:?}");
         assert_eq!((found.completion + found.drain, found.delay), (1, 0), "{found:?}");
@@ -118,7 +108,7 @@ fn ready_is_when_the_batch_could_leave() {
     with_each_driver(|choice| {
         let server = Toy::prompt();
         let plan = batched(trace(&[0, 0, 5, 30]), 1, 4, LONG, 1);
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
         assert_eq!(batches(&facts).full, 1);
         assert!(kept.rows.iter().all(|row| row.ready == 30_000_000 && row.sent >= row.ready));
     });
@@ -132,7 +122,7 @@ fn the_delay_is_from_the_oldest() {
         let server = Toy::prompt();
         let delay = Duration::from_millis(40);
         let plan = batched(constant(200), 2, 1_000, delay, 8);
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
         assert_eq!(count(&kept.rows, Outcome::Committed), kept.rows.len());
         let found = batches(&facts);
         assert!(found.delay >= 2 && found.full == 0, "{found:?}");
@@ -160,7 +150,7 @@ fn completion_flushes() {
         });
         let mut plan = batched(trace(&[0, 0, 10, 900, 900]), 1, 2, LONG, 1);
         plan.load.duration = Duration::from_secs(1);
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
         let found = batches(&facts);
         assert_eq!((found.count, found.full, found.completion), (3, 2, 1), "{found:?}");
         let rows = &kept.rows;
@@ -183,7 +173,7 @@ fn the_delay_holds_behind_a_slow_batch() {
         let due = trace(&[0, 20, 1000, 3000]);
         let mut plan = batched(due, 1, 10, Duration::from_millis(5), 1);
         plan.load.duration = LONG;
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
         let rows = &kept.rows;
         assert_eq!(batches(&facts).completion, 1, "the second waited for the first: {rows:?}");
         assert_eq!(rows[2].ready, 1_005_000_000, "{rows:?}");
@@ -204,7 +194,7 @@ fn batches_in_flight_are_bounded() {
             let mut plan = batched(arrivals, 3, 16, one_ms, 1);
             plan.load.transactions_max = 3_200;
             plan.load.duration = Duration::from_secs(30);
-            let (facts, kept) = run(&plan, &gathering(&server), choice);
+            let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
             assert_eq!(count(&kept.rows, Outcome::Committed), kept.rows.len());
             expect_one_at_a_time(&kept.rows);
             let found = batches(&facts);
@@ -225,7 +215,7 @@ fn batches_in_flight_are_bounded() {
 #[test]
 fn a_batch_fits_its_connection() {
     let server = Toy::prompt();
-    let system = ToySystem { in_flight_max: 4, ..gathering(&server) };
+    let system = ToySystem { in_flight_max: 4, ..ToySystem::gathering(&server) };
     let mut plan = batched(constant(5_000), 1, 100, Duration::from_millis(1), 2);
     plan.load.transactions_max = 500;
     let (facts, kept) = run(&plan, &system, crate::threads::Choice::Epoll);
@@ -285,7 +275,7 @@ fn a_lost_connection_loses_only_what_was_sent() {
         });
         let mut plan = batched(constant(2_000), connections, 8, Duration::from_millis(10), 1);
         plan.load.transactions_max = 400;
-        let (_, kept) = run(&plan, &gathering(&server), crate::threads::Choice::Epoll);
+        let (_, kept) = run(&plan, &ToySystem::gathering(&server), crate::threads::Choice::Epoll);
         let unknown = count(&kept.rows, Outcome::Unknown);
         assert!((1..=8).contains(&unknown), "{unknown} of one batch");
         assert_eq!(count(&kept.rows, Outcome::Committed), 400 - unknown);
@@ -301,7 +291,7 @@ fn batches_of_several_workers() {
         let mut plan = batched(constant(20_000), 8, 64, Duration::from_millis(3), 2);
         plan.load.threads = 2;
         plan.load.transactions_max = 4_000;
-        let (facts, kept) = run(&plan, &gathering(&server), choice);
+        let (facts, kept) = run(&plan, &ToySystem::gathering(&server), choice);
         assert_eq!(count(&kept.rows, Outcome::Committed), 4_000);
         let strange =
             |worker: &model::facts::WorkerFacts| worker.phantom_answers + worker.duplicate_answers;

@@ -340,6 +340,12 @@ pub struct ToySystem {
 }
 
 impl ToySystem {
+    /// One whose sessions write nothing until they are told that all has been gathered.
+    pub fn gathering(toy: &Toy) -> Self {
+        let abandon = Abandon::Keep;
+        Self { gathers: true, in_flight_max: 1_000, abandon, ..Self::new(toy.address) }
+    }
+
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,

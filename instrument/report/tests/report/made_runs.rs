@@ -9,7 +9,6 @@ use model::facts::MetricSample;
 use model::fault::{FaultDetail, FaultEvent, FaultPhase};
 use model::plan::SettingPlan;
 use model::result::RunResult;
-use model::series::{SeriesFacts, SeriesUnit};
 
 /// Those whose pages are kept whole: in the terminal's widths, and as Markdown.
 pub fn whole() -> Vec<(&'static str, RunResult)> {
@@ -545,16 +544,9 @@ rate = '50/s'
 warmup = '0s'
 duration = '30s'
 ";
-    let of = SeriesFacts::of_node;
-    let series = vec![
-        SeriesFacts::of_host("rss_bytes", "memory in use", SeriesUnit::Bytes)
-            .adding_up()
-            .foremost(),
-        of("desk", "slips on the desk", SeriesUnit::of("slips")).adding_up().foremost(),
-        of("turned", "pages turned", SeriesUnit::of("pages")).progress("pages", 1, 10),
-        of("peers", "peers", SeriesUnit::of("nodes")).foremost(),
-        of("late_votes", "late votes", SeriesUnit::PerSecond).throughput("late votes"),
-    ];
+    // Those that nodes and their host say here.
+    let mut series = crate::node_samples::declared();
+    series.truncate(5);
     let metrics = (0..30).flat_map(|second| (0..4).flat_map(move |node| said(node, second)));
     let beside = Beside { series, metrics: metrics.collect(), ..Beside::default() };
     run_beside(experiment, &beside, |_| server(1, ms(5)))

@@ -27,7 +27,7 @@ pub fn nodes() -> RunResult {
 }
 
 /// What they are. The names say nothing: pages are progress, the queue adds up, and the last is undeclared.
-fn declared() -> Vec<SeriesFacts> {
+pub fn declared() -> Vec<SeriesFacts> {
     let of = SeriesFacts::of_node;
     vec![
         SeriesFacts::of_host("rss_bytes", "memory in use", SeriesUnit::Bytes)

@@ -30,6 +30,31 @@ pub fn switched(mut session: Box<dyn Session>) -> Box<dyn Session> {
     session
 }
 
+/// An observer over WebSocket that begins with a subscription is ready when that is answered and not before; where it is refused
+/// with `refusal`, its error has these words.
+///
+/// # Panics
+/// If it is ready earlier, or never, or does not say why.
+pub fn expect_ready_once_subscribed(
+    session: &mut dyn Session,
+    mut peer: Peer,
+    refusal: &[u8],
+    words: &str,
+) {
+    let (mut out, mut marks) = (Vec::new(), Marks::default());
+    session.open(&mut out);
+    let hello = peer(&out);
+    out.clear();
+    session.receive(&hello, &mut out, &mut marks).expect("a handshake is taken");
+    assert!(!session.is_ready(), "the connection is open, nothing is subscribed");
+    let answer = peer(&out);
+    session.receive(&answer, &mut Vec::new(), &mut marks).expect("a subscription is taken");
+    assert!(session.is_ready());
+    let refused = session.receive(refusal, &mut Vec::new(), &mut marks);
+    let error = refused.expect_err("a refused subscription is an error");
+    assert!(error.0.contains(words), "{error}");
+}
+
 /// An HTTP/2 server that greets with the frame `settings` and answers each request with the frames that `answer` makes of its
 /// stream, the second of three before the first.
 ///

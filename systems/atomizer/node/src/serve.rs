@@ -6,11 +6,12 @@ mod events;
 mod shard;
 mod watchtower;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clock::Instant;
-use process::shell::key_file;
+use process::shell::{Words, key_file, listen_address};
 use process::{Input, Node, Outputs};
 
 use crate::protocol::Hash;
@@ -70,6 +71,31 @@ impl<N: Node> Node for Ending<N> {
             eprintln!("assay serve atomizer: {trouble}");
             std::process::exit(1);
         }
+    }
+}
+
+/// The options that an archiver, a shard and a watchtower have in common.
+struct Common {
+    listen: SocketAddr,
+    metrics: SocketAddr,
+    parent_pipe: bool,
+}
+
+impl Common {
+    fn new() -> Result<Self, String> {
+        let any = listen_address("0")?;
+        Ok(Self { listen: any, metrics: any, parent_pipe: false })
+    }
+
+    /// Takes an option, if it is one of these.
+    fn takes(&mut self, name: &str, words: &mut Words<'_>) -> Result<bool, String> {
+        match name {
+            "--parent-pipe" => self.parent_pipe = true,
+            "--listen" => self.listen = words.address()?,
+            "--metrics" => self.metrics = words.address()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 

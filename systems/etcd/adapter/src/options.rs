@@ -1,6 +1,7 @@
 //! `[system.deploy]` and `[workload]`: what an experiment can ask for.
 
 use model::options::{Problems, Section};
+use sut::content::payload_bytes;
 use sut::{Request, System};
 
 use crate::members::Members;
@@ -12,7 +13,7 @@ const IN_FLIGHT: u64 = 256;
 const IN_FLIGHT_MAX: u64 = 1_024;
 
 /// The largest value: etcd bounds a request at 1.5 MiB.
-const PAYLOAD_BYTES_MAX: u64 = 512 << 10;
+const PAYLOAD_BYTES_MAX: usize = 512 << 10;
 
 /// Members at most.
 const MEMBERS_MAX: u64 = 5;
@@ -41,10 +42,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         deploy.reject("members", message, None, problems);
     }
     deploy.finish(problems);
-    let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes =
-        workload.size_within("payload", 0..=PAYLOAD_BYTES_MAX, problems).unwrap_or(64);
-    workload.finish(problems);
+    let payload_bytes = payload_bytes(request.workload, 0..=PAYLOAD_BYTES_MAX, problems);
     if problems.list.len() > before {
         return None;
     }
@@ -57,7 +55,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         },
         attach,
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT)).ok()?,
-        payload_bytes: usize::try_from(payload_bytes).ok()?,
+        payload_bytes,
         run_mark: request.run_mark,
     }))
 }

@@ -282,13 +282,27 @@ pub(crate) fn delete_topic(topic: &str, out: &mut Vec<u8>) {
     out.i32(BROKER_PATIENCE_MS);
 }
 
-/// Reads the answer to [`create_topic`]: an error, and a broker's words.
-pub(crate) fn topic_created(mut reader: Reader<'_>) -> Result<(Code, String), Strange> {
-    reader.i32()?;
+/// Reads the beginning of an answer about one topic.
+fn topic(reader: &mut Reader<'_>) -> Result<(), Strange> {
     if reader.count()? != 1 {
         return Err(Strange("an answer of another number of topics"));
     }
-    reader.text()?;
+    reader.text().map(drop)
+}
+
+/// The same of its one partition.
+fn partition(reader: &mut Reader<'_>) -> Result<(), Strange> {
+    topic(reader)?;
+    if reader.count()? != 1 || reader.i32()? != PARTITION {
+        return Err(Strange("an answer of another partition"));
+    }
+    Ok(())
+}
+
+/// Reads the answer to [`create_topic`]: an error, and a broker's words.
+pub(crate) fn topic_created(mut reader: Reader<'_>) -> Result<(Code, String), Strange> {
+    reader.i32()?;
+    topic(&mut reader)?;
     let code = reader.i16()?;
     let words = reader.nullable_text()?.unwrap_or_default();
     reader.end()?;
@@ -312,13 +326,7 @@ pub(crate) fn list_end(topic: &str, out: &mut Vec<u8>) {
 /// Reads the answer to [`list_end`].
 pub(crate) fn listed_end(mut reader: Reader<'_>) -> Result<(Code, i64), Strange> {
     reader.i32()?;
-    if reader.count()? != 1 {
-        return Err(Strange("an answer of another number of topics"));
-    }
-    reader.text()?;
-    if reader.count()? != 1 || reader.i32()? != PARTITION {
-        return Err(Strange("an answer of another partition"));
-    }
+    partition(&mut reader)?;
     let code = reader.i16()?;
     reader.i64()?;
     let end = reader.i64()?;
@@ -368,13 +376,7 @@ pub(crate) fn fetched(mut reader: Reader<'_>) -> Result<Fetched<'_>, Strange> {
     if code != 0 {
         return Ok(Fetched { code, end: -1, records: &[] });
     }
-    if reader.count()? != 1 {
-        return Err(Strange("an answer of another number of topics"));
-    }
-    reader.text()?;
-    if reader.count()? != 1 || reader.i32()? != PARTITION {
-        return Err(Strange("an answer of another partition"));
-    }
+    partition(&mut reader)?;
     let code = reader.i16()?;
     let end = reader.i64()?;
     // The offset after the last transaction, and the first of the partition.

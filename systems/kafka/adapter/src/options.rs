@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use model::options::{Problems, Section};
+use sut::content::payload_bytes;
 use sut::{Request, System};
 
 use crate::brokers::Brokers;
@@ -11,7 +12,7 @@ use crate::system::Kafka;
 use crate::workload::NUMBER_BYTES;
 
 /// The largest value: many of them have to fit into a batch, which a broker bounds at a mebibyte.
-const PAYLOAD_BYTES_MAX: u64 = 4 << 10;
+const PAYLOAD_BYTES_MAX: usize = 4 << 10;
 
 /// Outstanding on a connection unless said otherwise, and at most: all of them may be in one batch.
 const IN_FLIGHT_MAX: u64 = 64;
@@ -53,11 +54,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         deploy.reject("enable_idempotence", message, Some("remove one".to_owned()), problems);
     }
     deploy.finish(problems);
-    let mut workload = Section::open(request.workload, "workload", problems);
-    let least = u64::try_from(NUMBER_BYTES).expect("a small number");
-    let range = least..=PAYLOAD_BYTES_MAX;
-    let payload_bytes = workload.size_within("payload", range, problems).unwrap_or(64);
-    workload.finish(problems);
+    let payload_bytes = payload_bytes(request.workload, NUMBER_BYTES..=PAYLOAD_BYTES_MAX, problems);
     if problems.list.len() > before {
         return None;
     }
@@ -73,7 +70,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         acks,
         is_idempotent: idempotence.unwrap_or(acks == -1),
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).ok()?,
-        payload_bytes: usize::try_from(payload_bytes).ok()?,
+        payload_bytes,
         run_mark: request.run_mark,
     }))
 }

@@ -10,9 +10,9 @@ use clock::{Clock, Instant};
 use process::shell::{
     Bounds, Counters, Identity, Peer, Shell, Until, Words, key_file, listen_address,
 };
-use process::store::{LogThread, Store, StoreOptions, Sync, draw};
+use process::store::{LogThread, Store, StoreOptions, Sync};
 use process::{Input, Node, Outputs, StoredLog};
-use replicated::{Broken, CELL_NAMES, Config, Members, NUMBERS_MAX, ReplicaId, Settings};
+use replicated::{Broken, CELL_NAMES, Config, NUMBERS_MAX, Settings};
 
 use crate::database::Limits;
 use crate::ledger::Ledger;
@@ -198,12 +198,14 @@ fn segment(bytes: usize) -> Result<usize, String> {
 
 /// Who this replica is among the others.
 fn config(command: &Command) -> Result<(Config, Settings), String> {
-    let others = command.peer.iter().map(|(number, _)| ReplicaId(*number));
-    let ids: Vec<ReplicaId> = std::iter::once(ReplicaId(command.replica)).chain(others).collect();
-    let members =
-        Members::new(&ids).ok_or("replicas have numbers of their own, at most 15 of them")?;
-    let mut config = Config::new(ReplicaId(command.replica), members);
-    config.seed = u64::from(std::process::id()) << 8 | u64::from(command.replica);
+    let others = command.peer.iter().map(|(number, _)| *number);
+    let (mut config, settings) = Settings::of_only_group(
+        command.replica,
+        others,
+        SERVICE,
+        PEERS_LISTENER,
+        UNSENT_BYTES_MAX,
+    )?;
     config.window_max = command.window;
     config.snapshot_after_bytes = command.snapshot_after_bytes;
     config.heartbeat_every = Duration::from_millis(command.heartbeat_ms);
@@ -211,15 +213,6 @@ fn config(command: &Command) -> Result<(Config, Settings), String> {
     config.wait_for_all = command.wait_for_all;
     config.resend_values = command.resend_values;
     config.broken = command.broken;
-    let settings = Settings {
-        service: SERVICE,
-        disk: draw().map_err(|error| error.to_string())?,
-        peers: ids[1..].iter().copied().zip(0..).collect(),
-        listener: PEERS_LISTENER,
-        log: 0,
-        cell: 0,
-        unsent_bytes_max: UNSENT_BYTES_MAX,
-    };
     Ok((config, settings))
 }
 

@@ -2,14 +2,14 @@
 
 use model::options::{Problems, Section};
 use model::quantity::parse_duration;
-use sut::content::DIGITS;
+use sut::content::{DIGITS, payload_bytes};
 use sut::{Request, System};
 
 use crate::servers::Servers;
 use crate::system::Nats;
 
 /// The largest body: half of what a server takes unless told otherwise.
-const PAYLOAD_BYTES_MAX: u64 = 512 << 10;
+const PAYLOAD_BYTES_MAX: usize = 512 << 10;
 
 /// Outstanding on a connection unless said otherwise.
 const IN_FLIGHT_MAX: u64 = 256;
@@ -54,11 +54,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         deploy.reject("servers", message, None, problems);
     }
     deploy.finish(problems);
-    let mut workload = Section::open(request.workload, "workload", problems);
-    let least = u64::try_from(DIGITS).expect("a small number");
-    let range = least..=PAYLOAD_BYTES_MAX;
-    let payload_bytes = workload.size_within("payload", range, problems).unwrap_or(64);
-    workload.finish(problems);
+    let payload_bytes = payload_bytes(request.workload, DIGITS..=PAYLOAD_BYTES_MAX, problems);
     if problems.list.len() > before {
         return None;
     }
@@ -73,7 +69,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         attach,
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).ok()?,
         has_ids: has_ids.unwrap_or(false),
-        payload_bytes: usize::try_from(payload_bytes).ok()?,
+        payload_bytes,
         run_mark: request.run_mark,
     }))
 }

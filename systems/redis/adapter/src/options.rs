@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use model::options::{Problems, Section};
+use sut::content::payload_bytes;
 use sut::{Request, System};
 
 /// The largest value: a transaction of this instrument is no file.
-const PAYLOAD_BYTES_MAX: u64 = 1 << 20;
+const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
 /// Outstanding on a connection unless said otherwise: the server answers what arrived together with one sync.
 const IN_FLIGHT_MAX: u64 = 64;
@@ -65,10 +66,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let message = "a server that runs already has its own settings";
     deploy.reject_beside("attach", &ours, message, problems);
     deploy.finish(problems);
-    let mut workload = Section::open(request.workload, "workload", problems);
-    let payload_bytes =
-        workload.size_within("payload", 0..=PAYLOAD_BYTES_MAX, problems).unwrap_or(64);
-    workload.finish(problems);
+    let payload_bytes = payload_bytes(request.workload, 0..=PAYLOAD_BYTES_MAX, problems);
     if problems.list.len() > before {
         return None;
     }
@@ -83,7 +81,7 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
         program,
         attach,
         in_flight_max: u32::try_from(in_flight_max.unwrap_or(IN_FLIGHT_MAX)).expect("bounded"),
-        payload_bytes: usize::try_from(payload_bytes).expect("bounded"),
+        payload_bytes,
         run_mark: request.run_mark,
     }))
 }

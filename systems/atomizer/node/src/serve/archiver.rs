@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clock::Clock;
-use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
+use process::shell::{Bounds, Peer, Shell, Until, Words};
 use process::store::{Store, StoreOptions, Sync};
 
-use super::{Ending, end_events, events, key};
+use super::{Common, Ending, end_events, events, key};
 use crate::archiver::{Archiver, disk};
 use crate::protocol::{BLOCK_BYTES_MAX, Hash};
 
@@ -35,12 +35,10 @@ struct Command {
     atomizers: Vec<SocketAddr>,
     number: u8,
     key: Hash,
-    listen: SocketAddr,
-    metrics: SocketAddr,
+    common: Common,
     store: StoreOptions,
     events: Option<PathBuf>,
     followed: u64,
-    parent_pipe: bool,
 }
 
 fn parse(words: &[String]) -> Result<Option<Command>, String> {
@@ -49,26 +47,22 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         atomizers: Vec::new(),
         number: 0,
         key: [0; 32],
-        listen: listen_address("0")?,
-        metrics: listen_address("0")?,
+        common: Common::new()?,
         store: StoreOptions { sync: Sync::Data, segment_bytes: BLOCK_BYTES_MAX + (2 << 20) },
         events: None,
         followed: events::FOLLOWED,
-        parent_pipe: false,
     };
     let mut words = Words::new(words);
     while let Some(name) = words.next_word() {
         match name.as_str() {
             "--help" => return Ok(None),
-            "--parent-pipe" => command.parent_pipe = true,
+            name if command.common.takes(name, &mut words)? => {}
             "--events" => command.events = Some(words.text()?.into()),
             "--follow-every" => command.followed = words.number()?,
             "--data" => command.data = Some(words.text()?.into()),
             "--atomizer" => command.atomizers.push(words.address()?),
             "--number" => command.number = words.number()?,
             "--key" => command.key = key(words.text()?.as_ref())?,
-            "--listen" => command.listen = words.address()?,
-            "--metrics" => command.metrics = words.address()?,
             "--sync" => {
                 command.store.sync = words.one_of(&[("data", Sync::Data), ("none", Sync::None)])?;
             }
@@ -85,8 +79,8 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
         return Ok(());
     };
     let folder = command.data.as_ref().ok_or("an archiver stores blocks: --data FOLDER")?;
-    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
-    let listeners = [("clients", command.listen), ("metrics", command.metrics)];
+    let until = Until::told(command.common.parent_pipe).map_err(|error| error.to_string())?;
+    let listeners = [("clients", command.common.listen), ("metrics", command.common.metrics)];
     let bounds = Bounds { unread_bytes_max: BLOCK_BYTES_MAX + (1 << 20), ..Bounds::default() };
     let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
     shell = shell.dialling(command.atomizers.iter().map(|address| Peer::at(*address)).collect());

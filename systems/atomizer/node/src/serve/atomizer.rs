@@ -7,7 +7,7 @@ use std::time::Duration;
 use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
-use replicated::{CELL_NAMES, Config, Members, ReplicaId, Settings};
+use replicated::{CELL_NAMES, Config, Settings};
 
 use super::{draw, end_events, events, key};
 use crate::intake;
@@ -241,25 +241,18 @@ impl Command {
 
     /// Who this replica is among the others.
     fn config(&self) -> Result<(Config, Settings), String> {
-        let others = self.peer.iter().map(|(number, _)| ReplicaId(*number));
-        let ids: Vec<ReplicaId> = std::iter::once(ReplicaId(self.replica)).chain(others).collect();
-        let members =
-            Members::new(&ids).ok_or("replicas have numbers of their own, at most 15 of them")?;
-        let mut config = Config::new(ReplicaId(self.replica), members);
-        config.seed = u64::from(std::process::id()) << 8 | u64::from(self.replica);
+        let others = self.peer.iter().map(|(number, _)| *number);
+        let (mut config, settings) = Settings::of_only_group(
+            self.replica,
+            others,
+            SERVICE,
+            PEERS_LISTENER,
+            UNSENT_BYTES_MAX,
+        )?;
         config.window_max = self.window;
         config.snapshot_after_bytes = self.snapshot_after_bytes;
         config.heartbeat_every = self.heartbeat;
         config.election_timeout = self.election;
-        let settings = Settings {
-            service: SERVICE,
-            disk: draw()?,
-            peers: ids[1..].iter().copied().zip(0..).collect(),
-            listener: PEERS_LISTENER,
-            log: 0,
-            cell: 0,
-            unsent_bytes_max: UNSENT_BYTES_MAX,
-        };
         Ok((config, settings))
     }
 

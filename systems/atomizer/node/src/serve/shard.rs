@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 
-use super::{Ending, draw};
+use super::{Common, Ending, draw};
 use crate::protocol::BLOCK_BYTES_MAX;
 use crate::shard::{Lie, Options, Shard};
 use crate::spent::Secret;
@@ -31,12 +31,10 @@ struct Command {
     archiver: Option<SocketAddr>,
     atomizers: Vec<SocketAddr>,
     shards: Vec<SocketAddr>,
-    listen: SocketAddr,
+    common: Common,
     peers: SocketAddr,
     errors: SocketAddr,
-    metrics: SocketAddr,
     options: Options,
-    parent_pipe: bool,
 }
 
 fn parse(words: &[String]) -> Result<Option<Command>, String> {
@@ -44,10 +42,9 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         archiver: None,
         atomizers: Vec::new(),
         shards: Vec::new(),
-        listen: listen_address("0")?,
+        common: Common::new()?,
         peers: listen_address("0")?,
         errors: listen_address("0")?,
-        metrics: listen_address("0")?,
         options: Options {
             number: 0,
             shards: 1,
@@ -57,21 +54,18 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             secret: Secret::new(draw()?),
             lie: None,
         },
-        parent_pipe: false,
     };
     let mut words = Words::new(words);
     while let Some(name) = words.next_word() {
         match name.as_str() {
             "--help" => return Ok(None),
-            "--parent-pipe" => command.parent_pipe = true,
+            name if command.common.takes(name, &mut words)? => {}
             "--archiver" => command.archiver = Some(words.address()?),
             "--atomizer" => command.atomizers.push(words.address()?),
             "--shard" => command.shards.push(words.address()?),
             "--number" => command.options.number = words.number()?,
-            "--listen" => command.listen = words.address()?,
             "--shards" => command.peers = words.address()?,
             "--errors" => command.errors = words.address()?,
-            "--metrics" => command.metrics = words.address()?,
             "--depth" => command.options.depth = words.number()?,
             "--spent-max" => command.options.spent_max = words.number()?,
             "--lie" => command.options.lie = Some(words.one_of(&Lie::ALL)?),
@@ -97,12 +91,12 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
         return Ok(());
     };
     let archiver = command.archiver.ok_or("a shard reads blocks: --archiver ADDRESS")?;
-    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
+    let until = Until::told(command.common.parent_pipe).map_err(|error| error.to_string())?;
     let listeners = [
-        ("clients", command.listen),
+        ("clients", command.common.listen),
         ("shards", command.peers),
         ("errors", command.errors),
-        ("metrics", command.metrics),
+        ("metrics", command.common.metrics),
     ];
     let bounds = Bounds { unread_bytes_max: BLOCK_BYTES_MAX + (1 << 20), ..Bounds::default() };
     let shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;

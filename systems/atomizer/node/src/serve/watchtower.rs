@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use clock::Clock;
-use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
+use process::shell::{Bounds, Peer, Shell, Until, Words};
 
-use super::draw;
+use super::{Common, draw};
 use crate::protocol::STATUS_BYTES_MAX;
 use crate::spent::Secret;
 use crate::watchtower::{Options, Watchtower};
@@ -27,18 +27,15 @@ A watchtower: it answers what became of transactions.
 struct Command {
     blocks: Vec<SocketAddr>,
     errors: Vec<SocketAddr>,
-    listen: SocketAddr,
-    metrics: SocketAddr,
+    common: Common,
     options: Options,
-    parent_pipe: bool,
 }
 
 fn parse(words: &[String]) -> Result<Option<Command>, String> {
     let mut command = Command {
         blocks: Vec::new(),
         errors: Vec::new(),
-        listen: listen_address("0")?,
-        metrics: listen_address("0")?,
+        common: Common::new()?,
         options: Options {
             atomizers: 0,
             blocks_max: 100,
@@ -47,17 +44,14 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
             says_unspent: false,
             secret: Secret::new(draw()?),
         },
-        parent_pipe: false,
     };
     let mut words = Words::new(words);
     while let Some(name) = words.next_word() {
         match name.as_str() {
             "--help" => return Ok(None),
-            "--parent-pipe" => command.parent_pipe = true,
+            name if command.common.takes(name, &mut words)? => {}
             "--atomizer" => command.blocks.push(words.address()?),
             "--errors" => command.errors.push(words.address()?),
-            "--listen" => command.listen = words.address()?,
-            "--metrics" => command.metrics = words.address()?,
             "--blocks-max" => command.options.blocks_max = words.number()?,
             "--blocks-bytes-max" => command.options.blocks_bytes_max = words.number()?,
             "--errors-max" => command.options.errors_max = words.number()?,
@@ -77,8 +71,8 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
         print!("{USAGE}");
         return Ok(());
     };
-    let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
-    let listeners = [("clients", command.listen), ("metrics", command.metrics)];
+    let until = Until::told(command.common.parent_pipe).map_err(|error| error.to_string())?;
+    let listeners = [("clients", command.common.listen), ("metrics", command.common.metrics)];
     let bounds = Bounds { unread_bytes_max: STATUS_BYTES_MAX + (1 << 20), ..Bounds::default() };
     let shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
     let peers = command.blocks.iter().chain(&command.errors).map(|address| Peer::at(*address));

@@ -6,8 +6,8 @@ use model::options::Value;
 use model::{Seed, TxId};
 use serde_json::Value as Json;
 use sut::conformance::{
-    Peer, Subject, observer_conformance, series_conformance, session_conformance,
-    system_conformance,
+    Peer, Subject, expect_ready_once_subscribed, observer_conformance, series_conformance,
+    session_conformance, system_conformance,
 };
 use sut::{Mark, Marks, Role, Session, System as _, Workload};
 
@@ -111,23 +111,13 @@ fn the_first_observer_marks() {
 #[test]
 fn an_observer_is_ready_when_it_is_subscribed() {
     let mut session = observer();
-    let (mut out, mut marks) = (Vec::new(), Marks::default());
-    session.open(&mut out);
-    let mut node = peer(subscribed);
-    let hello = node(&out);
-    out.clear();
-    session.receive(&hello, &mut out, &mut marks).unwrap();
-    assert!(!session.is_ready(), "the connection is open, nothing is subscribed");
-    let answer = node(&out);
-    session.receive(&answer, &mut Vec::new(), &mut marks).unwrap();
-    assert!(session.is_ready());
     let mut refusal = Vec::new();
     said(
         &mut refusal,
         r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"Internal error","data":"max_subscriptions_per_client 5 reached"}}"#,
     );
-    let error = session.receive(&refusal, &mut Vec::new(), &mut marks).unwrap_err();
-    assert!(error.0.contains("max_subscriptions_per_client 5 reached"), "{error}");
+    let words = "max_subscriptions_per_client 5 reached";
+    expect_ready_once_subscribed(&mut *session, peer(subscribed), &refusal, words);
 }
 
 /// Claim: the system keeps the contract with every size of transaction at its bounds.

@@ -3,7 +3,8 @@
 use model::options::Value;
 use model::{Outcome, Seed, TxId};
 use sut::conformance::{
-    Peer, Subject, observer_conformance, session_conformance, system_conformance,
+    Peer, Subject, expect_ready_once_subscribed, observer_conformance, session_conformance,
+    system_conformance,
 };
 use sut::{Mark, Marks, Role, Session, System as _, Transaction, Workload};
 
@@ -156,21 +157,11 @@ fn reverted_and_repeated() {
 fn an_observer_is_ready_when_it_is_subscribed() {
     let system = system(&[], &[]).unwrap();
     let mut session = system.session(Role::Observe, 0, NODE.parse().unwrap(), 0);
-    let (mut out, mut marks) = (Vec::new(), Marks::default());
-    session.open(&mut out);
-    let mut node = peer(watched);
-    let hello = node(&out);
-    out.clear();
-    session.receive(&hello, &mut out, &mut marks).unwrap();
-    assert!(!session.is_ready(), "the connection is open, nothing is subscribed");
-    let answer = node(&out);
-    session.receive(&answer, &mut Vec::new(), &mut marks).unwrap();
-    assert!(session.is_ready());
     let mut refusal = Vec::new();
     let words = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"notifications not supported"}}"#;
     said(&mut refusal, words);
-    let error = session.receive(&refusal, &mut Vec::new(), &mut marks).unwrap_err();
-    assert!(error.0.contains("notifications not supported"), "{error}");
+    let words = "notifications not supported";
+    expect_ready_once_subscribed(&mut *session, peer(watched), &refusal, words);
 }
 
 /// Claim: the system keeps the contract, with one account and with many, sharing, replacing and reverting.
