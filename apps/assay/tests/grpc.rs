@@ -106,12 +106,9 @@ fn failures_have_their_class() {
     let Some(server) = server("grpc::failures_have_their_class") else { return };
     let _beside = beside_others();
     let url = format!("url = \"grpc://{}\"", server.address);
+    let percent = "RESOURCE_EXHAUSTED: asked for RESOURCE_EXHAUSTED / 100 %";
     for (id, class, words) in [
-        (
-            "RESOURCE_EXHAUSTED-1",
-            "limited",
-            "RESOURCE_EXHAUSTED: asked for RESOURCE_EXHAUSTED / 100 %",
-        ),
+        ("RESOURCE_EXHAUSTED-1", "limited", percent),
         ("UNAVAILABLE-1", "overloaded", "UNAVAILABLE: asked for"),
         ("ABORTED-1", "conflict", "ABORTED: asked for"),
         ("DATA_LOSS-1", "server", "DATA_LOSS: asked for"),

@@ -32,6 +32,12 @@ impl Limits {
         body_kept_max: 0,
     };
 
+    /// For a client that keeps answers whole, of bodies up to `bytes`.
+    #[must_use]
+    pub const fn keeping(bytes: usize) -> Self {
+        Self { body_bytes_max: bytes as u64, body_kept_max: bytes, ..Self::CLIENT }
+    }
+
     /// For a server of ours: heads up to 16 KiB, bodies up to 1 MiB, all of them kept.
     pub const SERVER: Self = Self {
         head_bytes_max: 16 << 10,

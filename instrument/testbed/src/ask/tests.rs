@@ -12,7 +12,7 @@ use super::*;
 /// Long: a machine may be busy. Only what is bound to run out of time is given less.
 const WAIT: Duration = Duration::from_secs(60);
 
-const LIMITS: Limits = Limits { body_bytes_max: 1000, body_kept_max: 1000, ..Limits::CLIENT };
+const LIMITS: Limits = Limits::keeping(1000);
 
 /// A server: `behave` is given each connection. Says where it is, and counts connections.
 fn server(behave: impl Fn(TcpStream) + Send + Sync + 'static) -> (SocketAddr, Arc<AtomicUsize>) {

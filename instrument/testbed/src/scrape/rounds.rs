@@ -22,11 +22,7 @@ use crate::sampler::SampleSink;
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The longest answer: a node of a network of hundreds serves some hundred kilobytes.
 const ANSWER_BYTES_MAX: u32 = 4 << 20;
-const LIMITS: Limits = Limits {
-    body_bytes_max: ANSWER_BYTES_MAX as u64,
-    body_kept_max: ANSWER_BYTES_MAX as usize,
-    ..Limits::CLIENT
-};
+const LIMITS: Limits = Limits::keeping(ANSWER_BYTES_MAX as usize);
 /// The asking takes at most one part in this many of a core, on average.
 const COST: u32 = 100;
 /// The most samples kept of all series together: 16 bytes each, so 32 MB. Beyond, neighbours are merged and rounds

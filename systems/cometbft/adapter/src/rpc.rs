@@ -20,11 +20,7 @@ const BLOCK_PATIENCE: Duration = Duration::from_secs(60);
 /// The longest answer: a block of 21 MiB is 28 MiB in base64.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-const LIMITS: Limits = Limits {
-    body_bytes_max: ANSWER_BYTES_MAX as u64,
-    body_kept_max: ANSWER_BYTES_MAX,
-    ..Limits::CLIENT
-};
+const LIMITS: Limits = Limits::keeping(ANSWER_BYTES_MAX);
 
 /// A node, asked by JSON-RPC.
 pub(crate) struct Rpc {

@@ -32,8 +32,7 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The longest answer: a part of the keys, with their values.
-const LIMITS: Limits =
-    Limits { body_bytes_max: 64 << 20, body_kept_max: 64 << 20, ..Limits::CLIENT };
+const LIMITS: Limits = Limits::keeping(64 << 20);
 
 /// Members as an experiment wants them.
 #[derive(Clone, Debug)]

@@ -40,11 +40,8 @@ fn dropped(input: &CheckInput<'_>) -> Box<dyn CheckState> {
 }
 
 fn left_in_pool(input: &CheckInput<'_>) -> Box<dyn CheckState> {
-    state(
-        input,
-        Fate::Left,
-        "wait in the pool, and nothing of their accounts is missing below them",
-    )
+    let words = "wait in the pool, and nothing of their accounts is missing below them";
+    state(input, Fate::Left, words)
 }
 
 fn nonce_gap(input: &CheckInput<'_>) -> Box<dyn CheckState> {
@@ -53,11 +50,8 @@ fn nonce_gap(input: &CheckInput<'_>) -> Box<dyn CheckState> {
 }
 
 fn replaced(input: &CheckInput<'_>) -> Box<dyn CheckState> {
-    state(
-        input,
-        Fate::Replaced,
-        "were accepted, and another with their account and nonce was mined",
-    )
+    let words = "were accepted, and another with their account and nonce was mined";
+    state(input, Fate::Replaced, words)
 }
 
 fn reverted(input: &CheckInput<'_>) -> Box<dyn CheckState> {

@@ -19,11 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest answer: a pool of some hundred thousand transactions.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-const LIMITS: Limits = Limits {
-    body_bytes_max: ANSWER_BYTES_MAX as u64,
-    body_kept_max: ANSWER_BYTES_MAX,
-    ..Limits::CLIENT
-};
+const LIMITS: Limits = Limits::keeping(ANSWER_BYTES_MAX);
 
 /// A node, asked by JSON-RPC.
 pub struct Rpc {

@@ -17,8 +17,7 @@ const BYTES_MAX: usize = 64 << 20;
 /// The longest wait for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const LIMITS: Limits =
-    Limits { body_bytes_max: BYTES_MAX as u64, body_kept_max: BYTES_MAX, ..Limits::CLIENT };
+const LIMITS: Limits = Limits::keeping(BYTES_MAX);
 
 /// What is at a URL, and the server that it came from: what a description calls relative is relative to that.
 ///
