@@ -65,7 +65,7 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
     let (said, document) = place.experiment(&format!(
         r#"
         system.kind = "kv"
-        load = {{ model = "closed", clients = {clients}, connections = 4, warmup = "0s", duration = "1s" }}
+        load = {{ model = "closed", clients = {clients}, connections = 4, warmup = "0s", duration = "3s" }}
         workload = {{ kind = "put" }}
         [system.deploy]
         attach = "{}"
@@ -76,7 +76,8 @@ fn two_of_three(place: &Place, clients: u32, more: &[&str]) -> Option<(u64, [Acc
     let fates = &trial(&document)["fates"];
     let once = number(&fates["once"]);
     assert_eq!(number(&fates["lost"]) + number(&fates["duplicate"]), 0, "{fates}");
-    assert!(once > 20, "{}", said.stderr);
+    // Traced, beside others, on a starved machine.
+    assert!(once > 5, "{once} transactions: {}", said.stderr);
     for process in processes_of(place.path()) {
         if !process.command.starts_with("strace ") {
             signal(process.id, Signal::TERM);
@@ -160,7 +161,7 @@ fn a_group_that_does_not_sync_is_seen() {
     let place = Place::new();
     let Some((_, accounts)) = two_of_three(&place, 1, &["--sync=none"]) else { return };
     for account in &accounts {
-        assert!(account.entries > 20 && account.syncs == 0, "{accounts:?}");
+        assert!(account.entries > 5 && account.syncs == 0, "{accounts:?}");
         assert!(account.calls < START_AND_END_CALLS, "{accounts:?}");
     }
 }

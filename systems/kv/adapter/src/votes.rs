@@ -65,7 +65,9 @@ impl Asked {
                 "--take" => asked.change = Some((words.number()?, false)),
                 "--operator-key" => asked.key = Some(words.text()?.into()),
                 "--tls" => asked.tls = Some(words.text()?.into()),
-                _ => return Err(format!("{}, beside --votes", words.unknown())),
+                name => {
+                    return Err(format!("there is no option `{name}` beside --votes; see --help"));
+                }
             }
         }
         Ok(asked)
