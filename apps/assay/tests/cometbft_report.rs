@@ -47,10 +47,10 @@ fn experiment(program: &Path, more: &str) -> String {
         connections = 2
         warmup = "1s"
         duration = "4s"
-        timeout = "20s"
-        drain = "20s"
+        timeout = "60s"
+        drain = "60s"
         [[threshold]]
-        expr = "stated.mean < 20s"
+        expr = "stated.mean < 60s"
         "#,
         program.display()
     )

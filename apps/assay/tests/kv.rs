@@ -3,7 +3,7 @@
 mod durability;
 
 use crate::harness::{
-    DISK, LINKS, Place, WRONG_FATES, beside_others, expect_none, has_all, number,
+    DISK, LINKS, Place, WRONG_FATES, beside_others, expect_checks, expect_none, has_all, number,
 };
 
 /// Claim: with every workload, size and number of clients of the experiment each acknowledged transaction stands once in
@@ -35,13 +35,7 @@ fn what_clients_see_is_in_order() {
     for setting in settings {
         let trial = &setting["trials"][0];
         let key = setting["key"].as_str().unwrap_or_default();
-        let checks = trial["checks"].as_array().into_iter().flatten();
-        let names: Vec<&str> = checks
-            .map(|check| {
-                assert_eq!(check["outcome"], "ok", "{key}: {check}");
-                check["name"].as_str().unwrap_or_default()
-            })
-            .collect();
+        let names = expect_checks(trial);
         let expected: &[&str] = match key {
             "workload=bank" => &["commit-order", "conserved"],
             _ => &["commit-order", "list-append"],
@@ -72,11 +66,8 @@ fn faults_lose_nothing() {
         let (key, fates) = (&setting["key"], &trial["fates"]);
         expect_none(trial, &WRONG_FATES);
         assert!(number(&fates["once"]) > 100, "{key}: {fates}");
-        let checks: Vec<_> = trial["checks"].as_array().into_iter().flatten().collect();
-        assert!(checks.len() >= 2, "{key}: {checks:?}");
-        for check in checks {
-            assert_eq!(check["outcome"], "ok", "{key}: {check}");
-        }
+        let names = expect_checks(trial);
+        assert!(names.len() >= 2, "{key}: {names:?}");
     }
 }
 
@@ -99,13 +90,7 @@ fn lost_disks_lose_nothing() {
         let is_back = |what: &str| ["caught_up", "not_caught_up"].contains(&what);
         assert!(fault["ended"]["what"].as_str().is_some_and(is_back), "{key}: {fault}");
         met.push(number(&fault["in_flight"]));
-        let checks: Vec<_> = trial["checks"].as_array().into_iter().flatten().collect();
-        assert!(checks.iter().any(|check| check["name"] == "same-state"), "{key}: {checks:?}");
-        for check in checks {
-            // The same: who is still behind is named.
-            let is_late = check["name"] == "same-state" && check["outcome"] == "warn";
-            assert!(check["outcome"] == "ok" || is_late, "{key}: {check}");
-        }
+        assert!(expect_checks(trial).contains(&"same-state"), "{key}");
     }
     // Any of them may come when a batch has just answered all.
     assert!(met.iter().filter(|it| **it >= 16).count() >= 2, "{met:?}");
