@@ -249,3 +249,24 @@ impl<M> Outputs<M> {
         slot
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Outputs;
+
+    /// Claim: pieces are read up to the one that has not come whole, which stays; after an error nothing stays.
+    #[test]
+    fn pieces() {
+        // A piece is its length and as many letters; none begins with nine.
+        let piece = |rest: &[u8], _: &mut Outputs| match rest.first() {
+            Some(9) => Err("nine"),
+            Some(length) => Ok(Some(1 + usize::from(*length)).filter(|whole| *whole <= rest.len())),
+            None => Ok(None),
+        };
+        let mut out = Outputs::default();
+        assert_eq!(out.read_pieces(b"\x02ab\x01c\x03de", piece), Ok(()));
+        assert_eq!(out.take_used(), 5);
+        assert_eq!(out.read_pieces(b"\x02ab\x09cd", piece), Err("nine"));
+        assert_eq!(out.take_used(), 6);
+    }
+}
