@@ -149,7 +149,7 @@ fn attached_to_a_network_of_another_run() {
     );
     let quietly = ["run", "experiment.toml", "--json", "--progress", "none", "--no-calibration"];
     let running = Running::start(&mut owner.command(&quietly));
-    await_that(Duration::from_secs(30), "the load has begun", || {
+    await_that(Duration::from_secs(90), "the load has begun", || {
         let rows = |run: PathBuf| run.join("settings/default/trial-0/rows.log");
         let size = |log: PathBuf| std::fs::metadata(log).map_or(0, |log| log.len());
         owner.runs().pop().is_some_and(|run| size(rows(run)) > 500)

@@ -262,10 +262,10 @@ fn promises_and_exit_codes() {
     assert_eq!(document["exit_meaning"], "a threshold or a check failed");
     let broken = &trial(&document)["thresholds"][0];
     assert_eq!((&broken["holds"], &broken["actual"]), (&false.into(), &"0".into()), "{broken}");
-    let (said, _) = run(NOT_MET, "warn");
-    said.expect_code(0);
+    let (said, document) = run(NOT_MET, "warn");
+    expect_holds(&said, &document);
     let (said, document) = run(NOT_MET, "saturated");
-    said.expect_code(0);
+    expect_holds(&said, &document);
     assert_eq!(document["settings"][0]["saturated"], true);
     let (said, document) = run(NOT_MET, "invalid");
     said.expect_code(97);

@@ -241,7 +241,7 @@ fn a_killed_run_leaves_no_network() {
     place.write("experiment.toml", format!("{}\n{links}", experiment(&cometbft, "")));
     let arguments = ["run", "experiment.toml", "--progress", "none", "--no-calibration"];
     let running = Running::start(&mut place.command(&arguments));
-    await_that(Duration::from_secs(30), "the load has begun", || {
+    await_that(Duration::from_secs(90), "the load has begun", || {
         let rows = |run: PathBuf| run.join("settings/default/trial-0/rows.log");
         let size = |log: PathBuf| std::fs::metadata(log).map_or(0, |log| log.len());
         place.runs().pop().is_some_and(|run| size(rows(run)) > 500)
