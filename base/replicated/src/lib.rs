@@ -26,6 +26,7 @@ mod group;
 mod identity;
 mod links;
 mod order;
+mod settings;
 mod snapshots;
 mod standing;
 
@@ -34,6 +35,7 @@ pub use consensus::Broken;
 pub use consensus::{Config, Instance, Members, Refusal, ReplicaId, Request, Value};
 pub use error::{NoChange, StartError};
 pub use frames::fuzz_frames;
-pub use group::{CELL_NAMES, Event, Group, Settings, Started};
+pub use group::{CELL_NAMES, Event, Group, Started};
 pub use identity::{NUMBERS_MAX, number_of};
 pub use order::Order;
+pub use settings::Settings;

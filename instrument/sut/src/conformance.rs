@@ -14,6 +14,7 @@
 //! system_conformance(&*system).unwrap();
 //! ```
 
+mod content;
 mod fuzzed;
 mod hostile;
 pub mod hostile_websocket;
@@ -29,6 +30,7 @@ mod tests;
 
 use std::fmt;
 
+pub use content::{expect_damage_told, expect_in_readme};
 pub use fuzzed::{same_in_pieces, seeds_and_neighbours, with_outstanding};
 pub use hostile::{Behaviour, Seen, Step, hostile_conformance};
 pub use peers::{expect_ready_once_subscribed, http2_peer, switched};

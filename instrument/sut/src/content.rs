@@ -70,21 +70,6 @@ impl Workload for Letters {
     }
 }
 
-/// For a test of an adapter: content that differs in a bit from `held` is not taken for what was sent. `told` gives the transaction
-/// that content names, and whether the content is right.
-///
-/// # Panics
-/// If `held` is not right, or another content is.
-pub fn expect_damage_told(held: &[u8], tx: TxId, told: impl Fn(&[u8]) -> Option<(TxId, bool)>) {
-    assert_eq!(told(held), Some((tx, true)));
-    for bit in 0..held.len() * 8 {
-        let mut other = held.to_vec();
-        other[bit / 8] ^= 1 << (bit % 8);
-        assert!(told(&other).is_none_or(|(_, is_right)| !is_right), "bit {bit}");
-    }
-    assert_eq!(told(b"short"), None);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,17 +50,8 @@ impl Documented {
     }
 }
 
-/// For a test of an adapter: its README has the list as its table, so that each quotation stands there word by word.
-///
-/// # Panics
-/// If it has another table, or none.
-pub fn expect_in_readme(list: &[Documented], readme: &str) {
-    let table = readme_table(list);
-    assert!(readme.contains(&table), "README.md lacks:\n{table}");
-}
-
 /// The list as the table of the system's README.
-fn readme_table(list: &[Documented]) -> String {
+pub(crate) fn readme_table(list: &[Documented]) -> String {
     let code = |value: &str| match value {
         "" => "empty".to_owned(),
         value => format!("`{value}`"),

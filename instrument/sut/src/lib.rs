@@ -5,11 +5,11 @@
 //! adapter has no way to tell the time of a transaction, so none can invent its own timing. [`conformance`]
 //! tests that a [`Session`] keeps its side.
 
+pub mod asker;
 mod channel;
 pub mod conformance;
 pub mod content;
 pub mod durability;
-pub mod line;
 mod marks;
 mod texts;
 
@@ -460,7 +460,7 @@ pub trait Session: Send {
     /// The engine gives `tx` up (timeout). Says whether the connection can still be used.
     fn abandon(&mut self, tx: TxId) -> Abandon;
 
-    /// The most transactions that may be outstanding on the connection.
+    /// The most transactions that may be outstanding on the connection; 1 unless the protocol can carry more.
     fn in_flight_max(&self) -> u32 {
         1
     }

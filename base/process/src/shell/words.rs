@@ -58,7 +58,9 @@ impl<'a> Words<'a> {
     pub fn number<N: FromStr>(&mut self) -> Result<N, String> {
         let value = self.text()?;
         let name = &self.name;
-        value.parse().map_err(|_| format!("{name}: expected a number that fits, got `{value}`"))
+        value
+            .parse()
+            .map_err(|_| format!("{name}: expected a whole number in range, got `{value}`"))
     }
 
     /// It as a whole number of milliseconds.

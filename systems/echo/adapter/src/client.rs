@@ -52,7 +52,7 @@ impl EchoClient {
 
     fn connect(&mut self) -> io::Result<&mut TcpStream> {
         if self.stream.is_none() {
-            let stream = sut::line::connect(self.node, PATIENCE)?;
+            let stream = sut::asker::connect(self.node, PATIENCE)?;
             stream.set_read_timeout(Some(LOOK_EVERY))?;
             self.unread.clear();
             self.stream = Some(stream);

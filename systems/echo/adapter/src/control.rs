@@ -6,19 +6,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use echo_node::protocol::{Reply, read_reply, write_check, write_ledger_request, write_sync};
-use sut::line::{Line, connect};
+use sut::asker::{Asker, connect};
 
 /// The longest wait for the node to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    node: Line,
+    node: Asker,
 }
 
 impl Control {
     pub(crate) fn open(node: SocketAddr) -> io::Result<Self> {
-        Ok(Self { node: Line::new(connect(node, PATIENCE)?) })
+        Ok(Self { node: Asker::new(connect(node, PATIENCE)?) })
     }
 
     /// Has everything stored that the node holds. Gives the number of entries; `None`: it only counts them and keeps none.

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
+use clock::Clock;
 use model::TxId;
 use model::facts::LedgerEntry;
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ const PART: u32 = 2_000;
 /// The keys being read.
 pub(crate) struct Keys {
     member: SocketAddr,
+    clock: Clock,
     run_mark: u64,
     prefix: String,
     /// The revision of the first part, at which the others are read; 0 before it: the newest.
@@ -33,9 +35,9 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// The keys at a member, whose first part is read at once: a member that cannot serve says so.
-    pub(crate) fn new(member: SocketAddr, run_mark: u64) -> io::Result<Self> {
+    pub(crate) fn new(member: SocketAddr, run_mark: u64, clock: Clock) -> io::Result<Self> {
         let (prefix, held) = (prefix(run_mark), VecDeque::new());
-        let mut keys = Self { member, run_mark, prefix, revision: 0, next: Some(1), held };
+        let mut keys = Self { member, clock, run_mark, prefix, revision: 0, next: Some(1), held };
         keys.more()?;
         Ok(keys)
     }
@@ -57,7 +59,7 @@ impl Keys {
             "min_create_revision": from.to_string(), "sort_target": "CREATE", "sort_order": "ASCEND",
             "revision": self.revision.to_string(),
         });
-        let answer = ask(self.member, "/v3/kv/range", &body.to_string())?;
+        let answer = ask(self.member, "/v3/kv/range", &body.to_string(), self.clock)?;
         if self.revision == 0 {
             self.revision = number(&answer["header"], "revision")
                 .ok_or_else(|| io::Error::other("a range without a revision"))?;
@@ -153,7 +155,7 @@ mod tests {
                 serde_json::from_str::<Value>(body).unwrap()
             })
         });
-        let mut keys = Keys::new(member, 7).unwrap();
+        let mut keys = Keys::new(member, 7, Clock::start()).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = keys.next(&mut Vec::new()).unwrap() {
             found.push((entry.tx, entry.position));

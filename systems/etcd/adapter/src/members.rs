@@ -6,12 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clock::Clock;
 use model::plan::CLIENT;
 use serde_json::Value;
-use sut::line::{Line, connect};
+use sut::ask::Questioner;
 use sut::{SutError, Testbed};
 use testbed::{NodeSpec, own_loopback};
-use wire::http1::{Asked, Limits, ResponseReader};
+use wire::http1::{Asked, Limits};
 
 use crate::gateway::post;
 
@@ -86,12 +87,10 @@ impl Members {
             bed.spawn(NodeSpec::new(name, &program).args(arguments).in_own_namespace())?;
             addresses.push(bed.forward(CLIENT, name, *clients)?.unwrap_or(*clients));
         }
+        let clock = bed.clock();
         for (name, address) in names.iter().zip(&addresses) {
-            bed.wait_ready(
-                name,
-                || ask(*address, "/v3/maintenance/status", "{}").is_ok(),
-                READY_WITHIN,
-            )?;
+            let is_up = || ask(*address, "/v3/maintenance/status", "{}", clock).is_ok();
+            bed.wait_ready(name, is_up, READY_WITHIN)?;
         }
         let folder = bed.node_folder(&names[0])?;
         Ok((addresses, folder))
@@ -99,26 +98,17 @@ impl Members {
 }
 
 /// Asks a member one question.
-pub(crate) fn ask(member: SocketAddr, path: &str, body: &str) -> io::Result<Value> {
-    let mut line = Line::new(connect(member, PATIENCE)?);
-    let mut out = Vec::new();
-    post(path, body.as_bytes(), &mut out);
-    line.send(&out)?;
-    let mut reader = ResponseReader::new(LIMITS);
-    loop {
-        let progress = reader.read(line.unread(), Asked::Other).map_err(io::Error::other)?;
-        line.skip(progress.used);
-        if let Some(response) = progress.response {
-            let value: Value = serde_json::from_slice(reader.body()).map_err(io::Error::other)?;
-            if response.status == 200 {
-                return Ok(value);
-            }
+pub(crate) fn ask(member: SocketAddr, path: &str, body: &str, clock: Clock) -> io::Result<Value> {
+    let mut request = Vec::new();
+    post(path, body.as_bytes(), &mut request);
+    let mut questioner = Questioner::new(member, None, LIMITS, clock);
+    let answer = questioner.ask(&request, Asked::Other, PATIENCE).map_err(io::Error::other)?;
+    let value: Value = serde_json::from_slice(answer.body).map_err(io::Error::other)?;
+    match answer.response.status {
+        200 => Ok(value),
+        status => {
             let said = value["message"].as_str().unwrap_or_default();
-            return Err(io::Error::other(format!(
-                "the member answers {}: {said}",
-                response.status
-            )));
+            Err(io::Error::other(format!("the member answers {status}: {said}")))
         }
-        line.read()?;
     }
 }

@@ -57,9 +57,10 @@ impl System for Etcd {
                 (members, Some(folder))
             }
         };
-        let status = ask(members[0], "/v3/maintenance/status", "{}").map_err(|error| {
-            SutError::Deploy(format!("asking the member at {}: {error}", members[0]))
-        })?;
+        let status =
+            ask(members[0], "/v3/maintenance/status", "{}", bed.clock()).map_err(|error| {
+                SutError::Deploy(format!("asking the member at {}: {error}", members[0]))
+            })?;
         let version = status["version"].as_str().unwrap_or_default().to_owned();
         let set = self.attach.is_none().then_some(&self.members.arguments[..]);
         let durability = crate::durability::of_members(&version, set);
@@ -112,7 +113,7 @@ impl System for Etcd {
             let is_over = now >= deadline || of.stop.load(Ordering::Relaxed);
             let mut last = None;
             for member in members.iter().rev() {
-                match Keys::new(*member, self.run_mark) {
+                match Keys::new(*member, self.run_mark, of.clock) {
                     Ok(keys) => return Ok(Some(Box::new(keys))),
                     Err(error) => last = Some(error),
                 }

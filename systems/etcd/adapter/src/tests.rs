@@ -291,5 +291,5 @@ fn options_are_read() {
 /// Claim: the README has the durability settings as its table.
 #[test]
 fn the_table_of_the_readme() {
-    sut::durability::expect_in_readme(&crate::durability::LIST, include_str!("../../README.md"));
+    sut::conformance::expect_in_readme(&crate::durability::LIST, include_str!("../../README.md"));
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sut::line::{Line, connect};
+use sut::asker::{Asker, connect};
 
 use crate::messages::{self, Api, Cluster, Code};
 use crate::wire::{Reader, Strange, Write as _};
@@ -25,7 +25,7 @@ const FETCH_WAIT_MS: i32 = 200;
 
 /// A connection for questions.
 pub(crate) struct Control {
-    line: Line,
+    asker: Asker,
     asked: i32,
 }
 
@@ -36,7 +36,7 @@ fn broken(Strange(why): Strange) -> io::Error {
 impl Control {
     /// Opens a connection to a broker that takes the versions which are used here.
     pub(crate) fn open(broker: SocketAddr) -> io::Result<Self> {
-        let mut control = Self { line: Line::new(connect(broker, PATIENCE)?), asked: 0 };
+        let mut control = Self { asker: Asker::new(connect(broker, PATIENCE)?), asked: 0 };
         let versions = control.ask(messages::API_VERSIONS, |_| (), messages::api_versions)?;
         for Api { key, version, name } in messages::APIS {
             let range = versions.iter().find(|it| it.0 == key);
@@ -62,18 +62,18 @@ impl Control {
         let begun = messages::begin(api, self.asked, &mut out);
         write(&mut out);
         out.end(begun);
-        self.line.send(&out)?;
+        self.asker.send(&out)?;
         loop {
-            let answer = messages::answer(self.line.unread(), ANSWER_BYTES_MAX).map_err(broken)?;
+            let answer = messages::answer(self.asker.unread(), ANSWER_BYTES_MAX).map_err(broken)?;
             if let Some((correlation, body, used)) = answer {
                 if correlation != self.asked {
                     return Err(broken(Strange("another question's")));
                 }
                 let read = read(body).map_err(broken);
-                self.line.skip(used);
+                self.asker.skip(used);
                 return read;
             }
-            self.line.read()?;
+            self.asker.read()?;
         }
     }
 

@@ -131,7 +131,7 @@ fn values_tell_of_damage() {
     let mut held = Vec::new();
     value(RUN, 77, 64, &mut held);
     assert_eq!(held.len(), 64);
-    sut::content::expect_damage_told(&held, 77, |held| told(RUN, held));
+    sut::conformance::expect_damage_told(&held, 77, |held| told(RUN, held));
 }
 
 /// A session on which three transactions have left in two batches.
@@ -243,5 +243,5 @@ fn the_end_is_the_leaders() {
 #[test]
 fn the_table_of_the_readme() {
     let list = [&OF_PRODUCER[..], &[OF_TOPIC], &OF_BROKERS].concat();
-    sut::durability::expect_in_readme(&list, include_str!("../../README.md"));
+    sut::conformance::expect_in_readme(&list, include_str!("../../README.md"));
 }

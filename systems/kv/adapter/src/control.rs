@@ -8,14 +8,14 @@ use std::time::Duration;
 use kv_node::protocol::{self, Digest, KEY_BYTES, Reply, State, Why, read_reply};
 use rustls::{ClientConnection, StreamOwned};
 use sut::Tls;
-use sut::line::{Line, connect};
+use sut::asker::{Asker, connect};
 
 /// The longest wait for a replica to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    replica: Line<Box<dyn Stream>>,
+    replica: Asker<Box<dyn Stream>>,
 }
 
 /// Bytes both ways, encrypted or not.
@@ -53,7 +53,7 @@ impl Control {
                 Box::new(StreamOwned::new(client.map_err(io::Error::other)?, stream))
             }
         };
-        Ok(Self { replica: Line::new(stream) })
+        Ok(Self { replica: Asker::new(stream) })
     }
 
     /// What everything but how the replica stands begins with; it waits until it is known who leads.

@@ -147,7 +147,7 @@ mod tests {
         assert!(asked.is_so(&[0, 3]) && !asked.is_so(&[0, 1]));
         for (line, words) in [
             ("--votes here", "expected an address"),
-            ("--votes 127.0.0.1:1 --take x", "--take: expected a number"),
+            ("--votes 127.0.0.1:1 --take x", "--take: expected a whole number"),
             ("--votes 127.0.0.1:1 --take 1 --give 2", "one at a time"),
             ("--votes 127.0.0.1:1 --data x", "no option `--data`"),
         ] {

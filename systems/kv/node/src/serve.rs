@@ -92,9 +92,9 @@ fn end(ended: Result<(), String>) -> ExitCode {
 
 /// What the words say.
 struct Command {
-    listen: String,
-    metrics: Option<String>,
-    peers: String,
+    listen: SocketAddr,
+    metrics: Option<SocketAddr>,
+    peers: SocketAddr,
     peer: Vec<(u8, SocketAddr)>,
     replica: u8,
     data: Option<PathBuf>,
@@ -123,9 +123,9 @@ const LOG_THREADS: [(&str, LogThread); 2] = [("own", LogThread::Own), ("node", L
 /// Reads the words; `None`: help was asked for.
 fn parse(words: &[String]) -> Result<Option<Command>, String> {
     let mut command = Command {
-        listen: "0".to_owned(),
+        listen: listen_address("0")?,
         metrics: None,
-        peers: "0".to_owned(),
+        peers: listen_address("0")?,
         peer: Vec::new(),
         replica: 0,
         data: None,
@@ -151,12 +151,12 @@ fn parse(words: &[String]) -> Result<Option<Command>, String> {
         match name.as_str() {
             "--help" => return Ok(None),
             "--parent-pipe" => command.parent_pipe = true,
-            "--listen" => command.listen = words.text()?,
-            "--metrics" => command.metrics = Some(words.text()?),
+            "--listen" => command.listen = words.address()?,
+            "--metrics" => command.metrics = Some(words.address()?),
             "--ledger" => command.ledger = Some(words.text()?),
             "--operator-key" => command.operator_key = Some(words.text()?.into()),
             "--replica" => command.replica = words.number()?,
-            "--peers" => command.peers = words.text()?,
+            "--peers" => command.peers = words.address()?,
             "--peer" => command.peer.push(words.numbered_address()?),
             "--data" => command.data = Some(words.text()?.into()),
             "--tls" => command.tls = Some(words.text()?.into()),
@@ -244,13 +244,8 @@ fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
         return Err("a replica of several must keep its log: --data FOLDER".to_owned());
     }
     let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
-    let mut listeners = vec![
-        ("clients", listen_address(&command.listen)?),
-        ("peers", listen_address(&command.peers)?),
-    ];
-    if let Some(metrics) = &command.metrics {
-        listeners.push(("metrics", listen_address(metrics)?));
-    }
+    let mut listeners = vec![("clients", command.listen), ("peers", command.peers)];
+    listeners.extend(command.metrics.map(|metrics| ("metrics", metrics)));
     let ledger = match &command.ledger {
         Some(path) => Ledger::in_file(path.as_ref())
             .map_err(|error| format!("opening the ledger {path}: {error}"))?,

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
-use sut::line::{Line, connect};
+use sut::asker::{Asker, connect};
 
 use crate::messages::{self, Said};
 
@@ -26,7 +26,7 @@ pub(crate) struct Answer {
 
 /// A connection for questions.
 pub(crate) struct Control {
-    line: Line,
+    asker: Asker,
     /// Of the server, from its greeting.
     pub(crate) version: String,
     inbox: String,
@@ -35,15 +35,15 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
-        let line = Line::new(connect(server, PATIENCE)?);
+        let asker = Asker::new(connect(server, PATIENCE)?);
         // No other connection of this host has the port of this end.
-        let inbox = format!("_INBOX.assay.{}.", line.stream().local_addr()?.port());
-        let mut control = Self { line, version: String::new(), inbox, asked: 0 };
+        let inbox = format!("_INBOX.assay.{}.", asker.stream().local_addr()?.port());
+        let mut control = Self { asker, version: String::new(), inbox, asked: 0 };
         let mut out = Vec::new();
         messages::connect(&mut out);
         messages::subscribe(&control.inbox, &mut out);
         out.extend_from_slice(b"PING\r\n");
-        control.line.send(&out)?;
+        control.asker.send(&out)?;
         while control.next()?.is_some() {}
         Ok(control)
     }
@@ -77,7 +77,7 @@ impl Control {
         let mut out = Vec::new();
         let reply = format!("{}{}", self.inbox, self.asked);
         messages::publish(subject, &[reply.as_bytes()], &[], &[payload], &mut out);
-        self.line.send(&out)
+        self.asker.send(&out)
     }
 
     /// The next answer to the question that was asked last; earlier ones' are skipped.
@@ -92,10 +92,10 @@ impl Control {
     /// The next answer, or `None` for a PONG.
     fn next(&mut self) -> io::Result<Option<Answer>> {
         loop {
-            let read = messages::said(self.line.unread());
+            let read = messages::said(self.asker.unread());
             let read = read.map_err(|strange| io::Error::other(strange.0))?;
             let Some((said, length)) = read else {
-                self.line.read()?;
+                self.asker.read()?;
                 continue;
             };
             let mut answer = None;
@@ -119,13 +119,13 @@ impl Control {
                     });
                 }
             }
-            self.line.skip(length);
+            self.asker.skip(length);
             if let Some(text) = greeting {
                 let info: Value = serde_json::from_slice(&text).map_err(io::Error::other)?;
                 self.version = info["version"].as_str().unwrap_or_default().to_owned();
             }
             if is_ping {
-                self.line.send(b"PONG\r\n")?;
+                self.asker.send(b"PONG\r\n")?;
             }
             if is_pong || answer.is_some() {
                 return Ok(answer);

@@ -90,7 +90,7 @@ fn bodies_tell_of_damage() {
     let mut held = Vec::new();
     body(RUN, 77, 64, &mut held);
     assert_eq!(held.len(), 64);
-    sut::content::expect_damage_told(&held, 77, |held| told(RUN, held));
+    sut::conformance::expect_damage_told(&held, 77, |held| told(RUN, held));
     assert!(told(RUN + 1, &held).is_some_and(|(_, is_right)| !is_right), "another trial's");
 }
 
@@ -157,5 +157,5 @@ fn options_are_read() {
 /// Claim: the README has the durability settings as its table.
 #[test]
 fn the_table_of_the_readme() {
-    sut::durability::expect_in_readme(&crate::durability::LIST, include_str!("../../README.md"));
+    sut::conformance::expect_in_readme(&crate::durability::LIST, include_str!("../../README.md"));
 }

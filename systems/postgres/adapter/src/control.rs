@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sut::line::{Line, connect};
+use sut::asker::{Asker, connect};
 
 use crate::messages::{self, Message};
 
@@ -36,7 +36,7 @@ pub(crate) enum ControlError {
 
 /// A connection for questions.
 pub(crate) struct Control {
-    line: Line,
+    asker: Asker,
 }
 
 /// Columns of a row, in the text form.
@@ -44,10 +44,10 @@ pub(crate) type Columns = Vec<Option<String>>;
 
 impl Control {
     pub(crate) fn open(server: SocketAddr, login: &Login) -> Result<Self, ControlError> {
-        let mut control = Self { line: Line::new(connect(server, PATIENCE)?) };
+        let mut control = Self { asker: Asker::new(connect(server, PATIENCE)?) };
         let mut out = Vec::new();
         messages::startup(&[("user", &login.user), ("database", &login.database)], &mut out);
-        control.line.send(&out)?;
+        control.asker.send(&out)?;
         while control.until_ready()?.is_some() {}
         Ok(control)
     }
@@ -71,7 +71,7 @@ impl Control {
     pub(crate) fn begin(&mut self, sql: &str) -> Result<(), ControlError> {
         let mut out = Vec::new();
         messages::query(sql, &mut out);
-        Ok(self.line.send(&out)?)
+        Ok(self.asker.send(&out)?)
     }
 
     /// The next row of the statement that was begun; `None`: there is no other.
@@ -82,10 +82,10 @@ impl Control {
     /// The next row, or the end of the statement. After an error the server is heard out.
     fn until_ready(&mut self) -> Result<Option<Columns>, ControlError> {
         loop {
-            let read = messages::message(self.line.unread());
+            let read = messages::message(self.asker.unread());
             let read = read.map_err(|strange| ControlError::Strange(strange.0))?;
             let Some((message, length)) = read else {
-                self.line.read()?;
+                self.asker.read()?;
                 continue;
             };
             let found = match message {
@@ -103,7 +103,7 @@ impl Control {
                 )))),
                 _ => None,
             };
-            self.line.skip(length);
+            self.asker.skip(length);
             if let Some(found) = found {
                 return found;
             }
@@ -116,6 +116,6 @@ impl Drop for Control {
         let mut out = Vec::new();
         messages::terminate(&mut out);
         // A server that is gone needs no farewell.
-        let _ = self.line.send(&out);
+        let _ = self.asker.send(&out);
     }
 }

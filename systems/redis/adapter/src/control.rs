@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sut::line::{Line, connect};
+use sut::asker::{Asker, connect};
 
 use crate::resp::{self, Reply};
 
@@ -14,12 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection for questions.
 pub(crate) struct Control {
-    line: Line,
+    asker: Asker,
 }
 
 impl Control {
     pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
-        Ok(Self { line: Line::new(connect(server, PATIENCE)?) })
+        Ok(Self { asker: Asker::new(connect(server, PATIENCE)?) })
     }
 
     /// Whether it serves: a server that still reads its file says that it is loading.
@@ -86,15 +86,17 @@ impl Control {
     fn ask(&mut self, command: &[&[u8]]) -> io::Result<Reply> {
         let mut question = Vec::new();
         resp::write_command(command, &mut question);
-        self.line.send(&question)?;
+        self.asker.send(&question)?;
         loop {
-            match resp::reply(self.line.unread()).map_err(|why| strange(&why.0))? {
-                Some((Reply::Error(text), _)) => return Err(strange(&text)),
+            match resp::reply(self.asker.unread()).map_err(|why| strange(&why.0))? {
                 Some((reply, used)) => {
-                    self.line.skip(used);
-                    return Ok(reply);
+                    self.asker.skip(used);
+                    return match reply {
+                        Reply::Error(text) => Err(strange(&text)),
+                        reply => Ok(reply),
+                    };
                 }
-                None => self.line.read()?,
+                None => self.asker.read()?,
             }
         }
     }

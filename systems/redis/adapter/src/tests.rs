@@ -2,12 +2,15 @@
 
 mod hostile;
 
+use std::io::{Read as _, Write as _};
+
 use model::Seed;
 use model::options::Value;
 use sut::conformance::options::{read, text};
 use sut::conformance::{Peer, Subject, session_conformance, system_conformance};
 use sut::{Marks, Session, System, Transaction, Workload};
 
+use crate::control::Control;
 use crate::options::{AppendFsync, Redis};
 use crate::resp::{self, Reply};
 use crate::session::{KEY_BYTES, SetSession, prefix, transaction};
@@ -135,8 +138,28 @@ fn options_are_read() {
     }
 }
 
+/// Claim: an error is the answer to the question that it came for, and to no other.
+#[test]
+fn an_error_answers_one_question() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut server, _) = listener.accept().unwrap();
+            let mut asked = [0; 512];
+            for answer in ["-NOPERM no permission\r\n", "*2\r\n$4\r\nsave\r\n$2\r\nno\r\n"] {
+                assert!(server.read(&mut asked).unwrap() > 0);
+                server.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        let mut control = Control::open(address).unwrap();
+        assert_eq!(control.setting("requirepass"), None);
+        assert_eq!(control.setting("save").as_deref(), Some("no"));
+    });
+}
+
 /// Claim: the README has the durability settings as its table.
 #[test]
 fn the_table_of_the_readme() {
-    sut::durability::expect_in_readme(&crate::durability::LIST, include_str!("../../README.md"));
+    sut::conformance::expect_in_readme(&crate::durability::LIST, include_str!("../../README.md"));
 }

@@ -25,7 +25,7 @@ impl EchoNode {
                 return Ok(None);
             };
             self.http_request(now, connection, reply, out);
-            // What comes after the last request has no meaning.
+            // Bytes after the last request have no meaning.
             if reply.keep_alive { Ok(Some(length)) } else { Err(None) }
         });
         if let Err(Some(why)) = read {

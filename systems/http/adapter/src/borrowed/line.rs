@@ -45,10 +45,8 @@ impl Line {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("connecting to {address}: {error}");
-        let socket = TcpStream::connect_timeout(&address, wait).map_err(failed)?;
-        socket.set_nodelay(true).map_err(failed)?;
+        let socket = sut::asker::connect(address, wait).map_err(failed)?;
         socket.set_read_timeout(Some(LOOK_EVERY)).map_err(failed)?;
-        socket.set_write_timeout(Some(wait)).map_err(failed)?;
         let stream = match tls {
             None => Stream::Plain(socket),
             Some(tls) => {

@@ -20,13 +20,13 @@ pub fn connect(server: SocketAddr, patience: Duration) -> io::Result<TcpStream> 
 
 /// A connection for questions, and the bytes that came on it and are not used yet.
 #[derive(Debug)]
-pub struct Line<S = TcpStream> {
+pub struct Asker<S = TcpStream> {
     stream: S,
     unread: Vec<u8>,
     used: usize,
 }
 
-impl<S: Read + Write> Line<S> {
+impl<S: Read + Write> Asker<S> {
     /// The stream bounds how long an answer is waited for.
     pub const fn new(stream: S) -> Self {
         Self { stream, unread: Vec::new(), used: 0 }
@@ -84,7 +84,7 @@ impl<S: Read + Write> Line<S> {
     /// Sends the frames that `write` appends; gives the payload of the next frame that comes.
     ///
     /// # Errors
-    /// Those of [`Line::read`]; bytes that are no frame.
+    /// Those of [`Asker::read`]; bytes that are no frame.
     pub fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<&[u8]> {
         let mut question = Vec::new();
         write(&mut question);
@@ -134,12 +134,12 @@ mod tests {
             write_frame(&mut answers, |out| out.extend_from_slice(answer));
         }
         answers.push(9);
-        let mut line = Line::new(Dripping(io::Cursor::new(answers), Vec::new()));
+        let mut asker = Asker::new(Dripping(io::Cursor::new(answers), Vec::new()));
         for answer in [&b"first"[..], b"", b"third"] {
-            assert_eq!(line.ask(|out| out.push(b'?')).unwrap(), answer);
+            assert_eq!(asker.ask(|out| out.push(b'?')).unwrap(), answer);
         }
-        let error = line.ask(|_| {}).unwrap_err();
+        let error = asker.ask(|_| {}).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
-        assert_eq!(line.stream.1, b"???");
+        assert_eq!(asker.stream.1, b"???");
     }
 }
