@@ -246,7 +246,7 @@ impl<'a> Section<'a> {
         let items = match &value.value {
             Value::String(text) => return Some(vec![text]),
             Value::Array(items) => items,
-            _ => return self.wrong(key, value, "a list of texts", problems),
+            _ => return self.wrong(key, value, "text in quotes or a list of texts", problems),
         };
         let mut texts = Vec::with_capacity(items.len());
         for item in items {
