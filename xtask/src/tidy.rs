@@ -66,6 +66,7 @@ const NOT_FOR_SESSIONS: [&str; 10] = [
 pub fn run(root: &Path, write: bool) -> Result<(), String> {
     let mut findings = arrows(root)?;
     findings.extend(sources(root)?);
+    findings.extend(lock::stale(root));
     findings.extend(lock::heavy(root)?);
     crate::suite::declared::read(root)?;
     findings.extend(series::check(root));

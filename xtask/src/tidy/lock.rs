@@ -1,12 +1,35 @@
-//! What `assay` drags in, by the lock file: an async runtime, or a library that brings one, belongs to a node that is a
-//! program of its own.
+//! Lock files: each is what its manifests ask for, and `assay` drags in neither an async runtime nor a library that brings
+//! one, which belong to a node that is a program of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::supply::MANIFESTS;
 
 /// Async runtimes, and the libraries that do not come without one.
 const HEAVY: [&str; 7] = ["tokio", "hyper", "axum", "tonic", "object_store", "async-std", "smol"];
+
+/// Lock files that cargo would change, each with the command that does.
+pub(super) fn stale(root: &Path) -> impl Iterator<Item = String> {
+    MANIFESTS.into_iter().filter(|manifest| !is_current(&root.join(manifest))).map(|manifest| {
+        format!(
+            "the lock file of {manifest} differs from its manifests; run: cargo metadata --format-version 1 --manifest-path {manifest}"
+        )
+    })
+}
+
+/// Whether cargo takes the lock file of a manifest as it is.
+fn is_current(manifest: &Path) -> bool {
+    Command::new("cargo")
+        .args(["metadata", "--locked", "--format-version", "1", "--manifest-path"])
+        .arg(manifest)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
 
 /// Heavy packages in the dependency tree of `assay`, each with the way to it.
 pub(super) fn heavy(root: &Path) -> Result<Vec<String>, String> {
