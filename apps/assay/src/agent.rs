@@ -34,13 +34,23 @@ const EVENTS_MAX: usize = 1_000;
 
 /// Carries out parts until it is asked to end.
 pub fn agent(arguments: &AgentArguments) -> Exit {
-    match serve(arguments) {
-        Ok(()) => Exit::Ok,
-        Err(message) => {
+    let failed = |exit: Exit| {
+        move |message| {
             say!("assay: {message}");
-            Exit::CouldNotRun
+            exit
         }
-    }
+    };
+    let served = coordinators(arguments).map_err(failed(Exit::Usage));
+    let served =
+        served.and_then(|server| serve(arguments, server).map_err(failed(Exit::CouldNotRun)));
+    served.err().unwrap_or(Exit::Ok)
+}
+
+/// The server over which an agent is reached by the name of its group.
+fn coordinators(arguments: &AgentArguments) -> Result<Server, String> {
+    agents::check_name(&arguments.group).map_err(|error| error.to_string())?;
+    let server = server(&arguments.nats)?;
+    server.ok_or_else(|| "expected --nats URL, got none; name the server of NATS".to_owned())
 }
 
 /// The server that is named, with the credentials of the environment.
@@ -55,11 +65,8 @@ pub fn server(arguments: &NatsArguments) -> Result<Option<Server>, String> {
     server.map(Some).map_err(|error| error.to_string())
 }
 
-fn serve(arguments: &AgentArguments) -> Result<(), String> {
+fn serve(arguments: &AgentArguments, server: Server) -> Result<(), String> {
     umask::only_own_files();
-    agents::check_name(&arguments.group).map_err(|error| error.to_string())?;
-    let server = server(&arguments.nats)?;
-    let server = server.ok_or("expected --nats URL, got none; name the server of NATS")?;
     testbed::raise_file_limit().map_err(|error| error.to_string())?;
     let is_over = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {

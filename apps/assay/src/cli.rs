@@ -239,7 +239,7 @@ pub struct RunArguments {
     #[arg(long = "pid", value_name = "PID|NAME")]
     pub pids: Vec<String>,
     /// Sample the metrics that the target serves in Prometheus's format; may be given several times
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = watched::metrics_page)]
     pub scrape: Vec<String>,
     /// Confirm that a target which is neither loopback nor private may be loaded with more than 1,000/s
     #[arg(long)]

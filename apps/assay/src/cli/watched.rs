@@ -18,6 +18,14 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// The URL of `--scrape`.
+pub(super) fn metrics_page(text: &str) -> Result<String, String> {
+    match text.strip_prefix("http://") {
+        Some(rest) if !rest.is_empty() => Ok(text.to_owned()),
+        _ => Err("expected a URL over http:// such as http://127.0.0.1:9100/metrics".to_owned()),
+    }
+}
+
 /// The URL of `--otlp`.
 pub(super) fn receiver(text: &str) -> Result<String, String> {
     http_adapter::Receiver::check(text)?;

@@ -97,12 +97,7 @@ fn source(name: &str) -> String {
 /// A page of metrics, asked for once: which there are, and of what kind.
 fn page(url: &str, nth: usize, clock: Clock) -> Result<Scrape, String> {
     let failed = |why: String| format!("--scrape {url}: {why}");
-    let rest = url.strip_prefix("http://").ok_or_else(|| {
-        failed(
-            "metrics are asked for over http:// alone, such as http://127.0.0.1:9100/metrics"
-                .to_owned(),
-        )
-    })?;
+    let rest = url.strip_prefix("http://").unwrap_or(url);
     let (authority, path) = rest
         .split_once('/')
         .map_or((rest, "/metrics".to_owned()), |(authority, path)| (authority, format!("/{path}")));

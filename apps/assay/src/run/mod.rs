@@ -44,7 +44,7 @@ use metrics::push::Push;
 use orders::Orders;
 pub use orders::tell;
 use progress::{Progress, Title};
-use spread::Agents;
+use spread::{Agents, Wanted};
 use store::Store;
 pub use store::check as check_store;
 
@@ -60,9 +60,11 @@ pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
         Ok(found) => found,
         Err(message) => return conclude::refused(Refusal::Usage(message), colour),
     };
-    if let Err(message) = safety::check(&experiment, arguments.i_own_this_target) {
-        return conclude::refused(Refusal::Usage(message), colour);
-    }
+    let wanted = safety::check(&experiment, arguments.i_own_this_target);
+    let wanted = match wanted.and_then(|()| Wanted::read(&arguments.spread)) {
+        Ok(wanted) => wanted,
+        Err(message) => return conclude::refused(Refusal::Usage(message), colour),
+    };
     // Before the first thread: the kernel moves a process only while it has one.
     let (has_disks, has_links) = own_places(&experiment.plan);
     if (has_disks || has_links)
@@ -72,7 +74,7 @@ pub fn run(arguments: &RunArguments, colour: ColorChoice) -> Exit {
         return Exit::CouldNotRun;
     }
     let against = Against { baseline, asked };
-    match carry_out(arguments, colour, &experiment, stopped, &against) {
+    match carry_out(arguments, colour, &experiment, stopped, wanted, &against) {
         Ok(exit) => exit,
         Err(message) => {
             say!("assay: {message}");
@@ -127,6 +129,7 @@ fn carry_out(
     colour: ColorChoice,
     experiment: &Experiment,
     stopped: Option<RunFolder>,
+    wanted: Option<Wanted>,
     against: &Against,
 ) -> Result<Exit, String> {
     umask::only_own_files();
@@ -149,8 +152,10 @@ fn carry_out(
         None => create(arguments, experiment)?,
     };
 
-    let orders = Orders::listen(&run, interrupt.clone(), arguments.hold)?;
-    let agents = Agents::of(&arguments.spread, &experiment.folder, interrupt.flag())?;
+    let aborted = |error: String| format!("{error}{}", what_is_kept(&run));
+    let orders = Orders::listen(&run, interrupt.clone(), arguments.hold).map_err(aborted)?;
+    let agents = wanted.map(|it| Agents::start(it, &experiment.folder, interrupt.flag()));
+    let agents = agents.transpose().map_err(aborted)?;
     let calibration = if arguments.no_calibration { None } else { calibrate() };
     if let Some(words) = calibration.as_ref().and_then(|it| beyond_this_machine(plan, it)) {
         say!("assay: {words}");
@@ -172,7 +177,7 @@ fn carry_out(
     let carried_out = trials(&all);
     orders.end();
     if let Err(error) = carried_out {
-        let error = format!("{error}{}", what_is_kept(&run));
+        let error = aborted(error);
         if interrupt.is_set() {
             say!("assay: {error}");
             return Ok(Exit::Interrupted);

@@ -45,15 +45,20 @@ pub struct Agents {
     _local: Option<Local>,
 }
 
-impl Agents {
-    /// The agents that the user wants, if any; those of this machine are started in `folder`.
-    pub fn of(
-        arguments: &SpreadArguments,
-        folder: &std::path::Path,
-        stop: Arc<AtomicBool>,
-    ) -> Result<Option<Self>, String> {
+/// The agents that a command line asks for.
+pub struct Wanted {
+    group: String,
+    count: u32,
+    /// Without one, agents and a server are started here.
+    server: Option<Server>,
+}
+
+impl Wanted {
+    /// Reads `--agents` and `--nats`, which have to fit each other.
+    pub fn read(arguments: &SpreadArguments) -> Result<Option<Self>, String> {
+        let server = agent::server(&arguments.nats)?;
         let Some(words) = &arguments.agents else {
-            return match &arguments.nats.nats {
+            return match server {
                 None => Ok(None),
                 Some(_) => Err("expected --agents NAME=COUNT with --nats, got none".to_owned()),
             };
@@ -65,20 +70,32 @@ impl Agents {
         let count = count.ok_or_else(|| {
             format!("--agents: expected COUNT or NAME=COUNT with 1 to 255 agents, got `{words}`")
         })?;
-        if let Some(server) = agent::server(&arguments.nats)? {
-            let group = group.unwrap_or(GROUP).to_owned();
-            agents::check_name(&group).map_err(|error| error.to_string())?;
-            return Ok(Some(Self { server, group, count, _local: None }));
-        }
-        if let Some(group) = group {
+        if let (Some(group), None) = (group, &server) {
             return Err(format!(
                 "--agents {group}={count}: expected --nats URL, over which the group is reached; write --agents {count} for \
                  agents on this machine"
             ));
         }
+        let group = group.unwrap_or(GROUP).to_owned();
+        agents::check_name(&group).map_err(|error| error.to_string())?;
+        Ok(Some(Self { group, count, server }))
+    }
+}
+
+impl Agents {
+    /// Those that are wanted; where no server is named, they are started in `folder`.
+    pub fn start(
+        wanted: Wanted,
+        folder: &std::path::Path,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, String> {
+        let Wanted { group, count, server } = wanted;
+        if let Some(server) = server {
+            return Ok(Self { server, group, count, _local: None });
+        }
         let (local, server) = Local::start(count, folder, stop)?;
         say!("assay: {count} agents on this machine, over a {PROGRAM} of their own");
-        Ok(Some(Self { server, group: GROUP.to_owned(), count, _local: Some(local) }))
+        Ok(Self { server, group, count, _local: Some(local) })
     }
 
     /// Carries out a trial's load, and merges the parts into what one host would have recorded.

@@ -183,7 +183,7 @@ fn wrong_credentials_are_refused() {
     right.expect_code(1).expect_stderr("expected 2 idle agents in group g, got none");
     let within = format!("nats://load:{PASSWORD}@{address}");
     let said = finish(&mut command(&place, &["run", "--nats", &within], &[]));
-    said.expect_code(1).expect_stderr("expected no credentials in the URL");
+    said.expect_code(2).expect_stderr("expected no credentials in the URL");
     assert!(!said.stderr.contains(PASSWORD), "{}", said.stderr);
 }
 
