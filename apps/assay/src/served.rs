@@ -9,6 +9,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest request that is read.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
+/// The pieces in which it may come, of 1 KiB at most.
+const PIECES_MAX: usize = 32;
+/// How long nothing is accepted where it failed.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A request, as far as it matters here.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,35 +39,57 @@ pub struct Answer<'a> {
     pub body: &'a str,
 }
 
-/// Listens at an address. Gives the one that it has, whose port is a free one where 0 was asked for.
+/// Listens at an address, and hands on what connects until the process ends. Gives the address, whose port is a free one where
+/// 0 was asked for.
 ///
 /// # Errors
 /// When it cannot be listened at, with the option that asks for it.
-pub fn listen(option: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), String> {
+pub fn listen(
+    option: &str,
+    address: SocketAddr,
+    mut work: impl FnMut(TcpStream) + Send + 'static,
+) -> Result<SocketAddr, String> {
     let failed = |error| {
         format!("{option} {address}: {error}; is another run there? port 0 takes a free one")
     };
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
-    Ok((listener, bound))
+    let accept = move || {
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    let bounded = stream.set_read_timeout(Some(PATIENCE));
+                    if bounded.and_then(|()| stream.set_write_timeout(Some(PATIENCE))).is_ok() {
+                        work(stream);
+                    }
+                }
+                // Out of descriptors: others have to end first.
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name(option.trim_start_matches('-').to_owned());
+    thread.spawn(accept).map_err(|error| format!("{option} {address}: {error}"))?;
+    Ok(bound)
 }
 
-/// Reads a request; `None`: none came, or too long a one.
+/// Reads a request; `None`: none came, or one that is too long or in too many pieces.
 ///
 /// # Errors
 /// When the connection fails or nothing comes in time.
 pub fn asked(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let (mut request, mut piece) = (Vec::new(), [0; 1024]);
-    while !request.windows(4).any(|four| four == b"\r\n\r\n") {
+    for _ in 0..PIECES_MAX {
         let count = stream.read(&mut piece)?;
         if count == 0 || request.len() + count > REQUEST_BYTES_MAX {
-            return Ok(None);
+            break;
         }
         request.extend_from_slice(&piece[..count]);
+        if request.windows(4).any(|four| four == b"\r\n\r\n") {
+            return Ok(Some(read(&String::from_utf8_lossy(&request))));
+        }
     }
-    Ok(Some(read(&String::from_utf8_lossy(&request))))
+    Ok(None)
 }
 
 fn read(request: &str) -> Asked {
@@ -98,6 +124,31 @@ pub fn answer(stream: &mut TcpStream, to: &Asked, answer: &Answer<'_>) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: who sends a request byte after byte is left long before its bytes are too many, and a whole one that comes in
+    /// a few pieces is read.
+    #[test]
+    fn a_request_in_pieces() {
+        let (told, asks) = std::sync::mpsc::channel();
+        let work = move |mut stream: TcpStream| told.send(asked(&mut stream).ok()).expect("heard");
+        let address = listen("--test", ([127, 0, 0, 1], 0).into(), work).expect("a free port");
+        let mut slow = TcpStream::connect(address).expect("it listens");
+        let mut sent = 0;
+        let answer = loop {
+            let _ = slow.write_all(b"x");
+            sent += 1;
+            if let Ok(answer) = asks.recv_timeout(Duration::from_millis(2)) {
+                break answer;
+            }
+        };
+        assert!(answer == Some(None) && sent < REQUEST_BYTES_MAX / 2, "{sent}: {answer:?}");
+        let mut quick = TcpStream::connect(address).expect("it listens");
+        for piece in ["GET /a HT", "TP/1.1\r\nHost: h\r\n", "\r\n"] {
+            quick.write_all(piece.as_bytes()).expect("it reads");
+        }
+        let asked = asks.recv().expect("an answer").flatten().expect("a request");
+        assert_eq!((asked.path.as_str(), asked.host.as_str()), ("/a", "h"));
+    }
 
     /// Claim: method, path, query and host are what the request says, and empty where it says nothing.
     #[test]

@@ -39,18 +39,11 @@ impl Metrics {
     /// # Errors
     /// When the address cannot be listened at.
     pub fn serve(&self, address: SocketAddr) -> Result<SocketAddr, String> {
-        let (listener, bound) = served::listen("--metrics", address)?;
         let this = self.clone();
-        std::thread::Builder::new()
-            .name("metrics".to_owned())
-            .spawn(move || {
-                for stream in listener.incoming().flatten() {
-                    // A reader that is gone is no concern of the run.
-                    let _ = this.answer(stream);
-                }
-            })
-            .map_err(|error| format!("--metrics {address}: {error}"))?;
-        Ok(bound)
+        served::listen("--metrics", address, move |stream| {
+            // A reader that is gone is no concern of the run.
+            let _ = this.answer(stream);
+        })
     }
 
     /// From now on this trial is told of.

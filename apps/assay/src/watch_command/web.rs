@@ -57,7 +57,6 @@ impl Web {
     /// When the address cannot be listened at.
     pub fn serve(address: SocketAddr) -> Result<Self, String> {
         let token = if address.ip().is_loopback() { None } else { Some(token()?) };
-        let (listener, bound) = served::listen("--web", address)?;
         let query = token.as_ref().map_or_else(String::new, |token| format!("?token={token}"));
         let shown = Arc::new(Shown {
             token,
@@ -66,13 +65,7 @@ impl Web {
             connections: AtomicUsize::new(0),
         });
         let serving = Arc::clone(&shown);
-        let accept = move || {
-            for stream in listener.incoming().flatten() {
-                serving.connection(stream);
-            }
-        };
-        let thread = std::thread::Builder::new().name("web".to_owned()).spawn(accept);
-        thread.map_err(|error| format!("--web {address}: {error}"))?;
+        let bound = served::listen("--web", address, move |stream| serving.connection(stream))?;
         Ok(Self { shown, url: format!("http://{bound}/{query}") })
     }
 
@@ -128,9 +121,14 @@ impl Shown {
         self.changed.wait_timeout(state, at_most).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Answers on a thread of its own, unless there are too many.
+    /// Answers on a thread of its own; that there are too many is said by as many threads again.
     fn connection(self: &Arc<Self>, mut stream: TcpStream) {
-        let is_one_too_many = self.connections.fetch_add(1, SeqCst) >= CONNECTIONS_MAX;
+        let others = self.connections.load(SeqCst);
+        if others >= 2 * CONNECTIONS_MAX {
+            return;
+        }
+        let is_one_too_many = others >= CONNECTIONS_MAX;
+        self.connections.fetch_add(1, SeqCst);
         let this = Arc::clone(self);
         let work = move || {
             // A reader that is gone is no concern of anybody's.
@@ -364,10 +362,10 @@ mod tests {
         assert!(report.ends_with("<p>the end</p>"), "{report}");
     }
 
-    /// Claim: a bound of readers is kept, and who goes makes room.
+    /// Claim: a bound of readers is kept; who comes beyond it is told so, and is left although he stays and says nothing.
     #[test]
     fn not_too_many() {
-        let (_web, address) = serve("127.0.0.1:0");
+        let (web, address) = serve("127.0.0.1:0");
         let held: Vec<TcpStream> = (0..CONNECTIONS_MAX)
             .map(|_| {
                 let mut stream = TcpStream::connect(address).expect("it listens");
@@ -378,6 +376,18 @@ mod tests {
             })
             .collect();
         assert!(ask(address, "/", "localhost").starts_with("HTTP/1.1 503 "));
-        drop(held);
+        let idle: Vec<TcpStream> = (0..CONNECTIONS_MAX / 2)
+            .map(|_| {
+                let mut stream = TcpStream::connect(address).expect("it listens");
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).expect("it answers");
+                assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+                stream
+            })
+            .collect();
+        while web.shown.connections.load(SeqCst) > CONNECTIONS_MAX {
+            std::thread::yield_now();
+        }
+        drop((held, idle));
     }
 }
