@@ -5,7 +5,7 @@ use process::store::format::{read_header, scan, was_durable};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some(header) = read_header(bytes) else {
-        let _ = was_durable(bytes, 0, 0);
+        let _ = was_durable(bytes, 0, 0, None);
         return;
     };
     if let Ok(found) = scan(bytes, &header) {

@@ -339,8 +339,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..of_store(
             "a recovery does not look at the rest of a segment after a broken record",
             FORMAT,
-            "    if was_durable(bytes, scan.end, scan.next) {",
-            "    if was_durable(bytes, bytes.len(), scan.next) {",
+            "    if was_durable(bytes, scan.end, scan.next, Some(header.stamp)) {",
+            "    if was_durable(bytes, bytes.len(), scan.next, Some(header.stamp)) {",
         )
     },
     of_store(

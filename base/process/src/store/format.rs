@@ -8,8 +8,8 @@
 //! record: CRC-32 of all behind it u32 │ length u32 │ number u64 │ behind u32 │ stamp u32 │ bytes │ zeros to 8
 //! ```
 //!
-//! All numbers are little-endian. The stamp is drawn at random for each segment, so that what its file held in an
-//! earlier life is never taken for its own. `behind` is how many records before this one were not yet durable
+//! All numbers are little-endian. The stamp is drawn at random for each segment and never leaves the node, so that neither what its
+//! file held in an earlier life nor what a client hides in the bytes of a record is ever taken for its own. `behind` is how many records before this one were not yet durable
 //! when this one was written: a record behind a broken one that says that the broken one was durable proves that
 //! something durable was lost. Without such a proof the broken one is the torn end of a write that was never acknowledged.
 
@@ -123,19 +123,21 @@ pub fn scan(bytes: &[u8], header: &Header) -> Result<Scan, Broken> {
         scan.records.push(record.bytes);
         scan.next = next;
     }
-    if was_durable(bytes, scan.end, scan.next) {
+    if was_durable(bytes, scan.end, scan.next, Some(header.stamp)) {
         return Err(Broken { offset: scan.end, number: scan.next });
     }
     Ok(scan)
 }
 
-/// Whether a whole record at or behind `from` says that the one with `number` was durable when it was written.
+/// Whether a whole record at or behind `from`, with this stamp or, without one, with any, says that the one with `number` was
+/// durable when it was written.
 #[must_use]
-pub fn was_durable(bytes: &[u8], from: usize, number: u64) -> bool {
+pub fn was_durable(bytes: &[u8], from: usize, number: u64, stamp: Option<u32>) -> bool {
     let mut at = from.next_multiple_of(8);
     while at + RECORD_HEADER_BYTES <= bytes.len() {
         // Zeros, as most of what nothing was written to, are no record: a stamp is never zero.
-        let is_candidate = u32_at(bytes, at + 20).is_some_and(|stamp| stamp != 0)
+        let is_candidate = u32_at(bytes, at + 20)
+            .is_some_and(|found| stamp.map_or(found != 0, |stamp| found == stamp))
             && u64_at(bytes, at + 8).is_some_and(|claimed| claimed > number);
         if is_candidate && read_record(bytes, at).is_some_and(|record| record.durable > number) {
             return true;
@@ -227,6 +229,23 @@ mod tests {
             let is_padding = found == 8;
             assert!(!is_padding || at >= ends[6] - 8, "{at}");
         }
+    }
+
+    /// Claim: what a client has written, which may itself be a whole record that tells of durable ones, proves nothing: not in
+    /// a torn record, and not in what an earlier life of the file left.
+    #[test]
+    fn a_record_within_a_record() {
+        let (mut bytes, ends) = segment(8);
+        let mut forged = Vec::new();
+        for stamp in 1..9 {
+            write_record(stamp, u64::MAX - 1, u64::MAX - 1, b"all is lost", &mut forged);
+        }
+        let torn_at = bytes.len() + 5;
+        write_record(HEADER.stamp, 108, 108, &forged, &mut bytes);
+        assert_eq!(scan(&bytes, &HEADER).unwrap().next, 109);
+        bytes[torn_at] ^= 1;
+        let found = scan(&bytes, &HEADER).unwrap();
+        assert_eq!((found.next, found.end), (108, ends[7]));
     }
 
     /// Claim: any byte wrong in a record that a later write knew to be durable is told with its place and

@@ -48,9 +48,11 @@ pub(super) fn log(
     let (records, sealed) = read(&**files, &used, recent_bytes)?;
     let next = records.next();
     if let Some(path) = unused.first() {
-        // Its header may be what is damaged: then its records say that they were durable.
+        // Its header may be what is damaged: then its records say that they were durable. With one of its file's earlier life
+        // nothing was written after it.
         let bytes = files.read(path).map_err(StoreError::system("reading", path))?;
-        if format::was_durable(&bytes, format::HEADER_BYTES, next) {
+        let is_damaged = format::read_header(&bytes).is_none();
+        if is_damaged && format::was_durable(&bytes, format::HEADER_BYTES, next, None) {
             return Err(StoreError::Broken { path: path.clone(), offset: 0, number: next });
         }
     }

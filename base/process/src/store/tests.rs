@@ -334,6 +334,28 @@ fn used_again() {
     assert_eq!(open(folder.path()).unwrap(), (60, 60));
 }
 
+/// Claim: records that a client hides in what it writes are not taken for the log's, also where a file that held them is used
+/// again: the log is opened, whether the file was begun or only made.
+#[test]
+fn forged_records_used_again() {
+    let mut forged = Vec::new();
+    for stamp in 1..4 {
+        format::write_record(stamp, u64::MAX - 1, u64::MAX - 1, b"", &mut forged);
+    }
+    for count in 40..60 {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut kept, _) = Kept::open(folder.path());
+        for number in 0..count {
+            kept.keep(&forged);
+            kept.out.trim(0, number);
+            kept.hand_over();
+        }
+        assert!(kept.end().recycled >= 3);
+        let (_, stored) = Store::open(folder.path(), &["log"], &["cell"], OPTIONS).unwrap();
+        assert_eq!(stored.logs[0].next(), count);
+    }
+}
+
 /// Claim: the segment that a process had made ahead is the one in which the next goes on, and is not made again;
 /// one that was not made to its end is.
 #[test]
