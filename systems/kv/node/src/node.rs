@@ -13,7 +13,7 @@ use wire::frames::{LENGTH_BYTES, next_frame};
 use crate::database::group::Group as GroupOf;
 use crate::database::results::write_failed;
 use crate::database::snapshot::SnapshotReader;
-use crate::database::{Database, Limits, Status};
+use crate::database::{Database, Limits, RESULT_BYTES_MAX, Status};
 use crate::ledger::Ledger;
 use crate::metrics::{self, Counts};
 use crate::protocol::{
@@ -38,6 +38,9 @@ pub const METRICS_LISTENER: usize = 2;
 /// Answers that wait for one client to take them, before nothing more of it is taken.
 const ANSWERS_BYTES_MAX: usize = 32 << 20;
 
+/// Answers of one step, to all clients together: what waits from earlier steps is bounded by the shell.
+const ANSWERS_OF_STEP_BYTES_MAX: usize = 128 << 20;
+
 /// Reads of all clients that wait for the leader to make sure that it is one.
 const ASKED_READ_BYTES_MAX: usize = 64 << 20;
 
@@ -50,6 +53,8 @@ pub struct KvNode {
     /// Connections that said hello while nobody was known to lead: a welcome that sends nobody anywhere would only be asked
     /// for again.
     unwelcomed: Vec<Connection>,
+    /// Bytes of answers in this step.
+    answered_bytes: usize,
     order: Order,
     submissions: Submissions,
     /// Reads that wait for the leader to make sure that it is one.
@@ -125,6 +130,7 @@ impl KvNode {
             ledger,
             lines: Vec::new(),
             unwelcomed: Vec::new(),
+            answered_bytes: 0,
             order,
             submissions: Submissions::default(),
             asked_reads: VecDeque::new(),
@@ -218,9 +224,9 @@ impl KvNode {
                 out.close(connection);
             }
             Request::Hello { version, .. } => {
-                line.is_greeted = version == VERSION;
-                let is_greeted = line.is_greeted;
-                if is_greeted && leader == NOBODY {
+                let is_greeted = version == VERSION;
+                let was_greeted = std::mem::replace(&mut line.is_greeted, is_greeted);
+                if is_greeted && leader == NOBODY && !was_greeted {
                     self.unwelcomed.push(connection);
                 } else {
                     self.welcome(connection, leader, out);
@@ -341,7 +347,7 @@ impl KvNode {
 
     /// A read that waited, which does not any more.
     fn take_asked_read(&mut self, id: u64) -> Option<AskedRead> {
-        let place = self.asked_reads.iter().position(|asked| asked.id == id)?;
+        let place = self.asked_reads.binary_search_by_key(&id, |asked| asked.id).ok()?;
         let asked = self.asked_reads.remove(place)?;
         self.asked_read_bytes -= asked.bytes.len();
         Some(asked)
@@ -354,19 +360,25 @@ impl KvNode {
         reads: Reads<'_>,
         out: &mut Outputs,
     ) {
+        if self.answered_bytes >= ANSWERS_OF_STEP_BYTES_MAX {
+            return self.refuse_as_busy(connection, number, out);
+        }
         self.counts.reads += u64::from(reads.count());
         let mut transactions = reads.iter();
         let room = ANSWERS_BYTES_MAX.saturating_sub(out.unsent(connection));
         let out = out.send(connection);
-        let end = out.len() + room;
+        let start = out.len();
+        let mut end = start + room;
         write_results(out, number, reads.count(), |out| {
             let transaction = transactions.next().expect("as many as were counted");
-            if out.len() < end {
-                self.database.read(transaction, out);
-            } else {
+            if out.len() >= end {
                 write_failed(out, Status::ResultTooLong, self.database.position(), 0);
+            } else if self.database.read(transaction, out) == Status::ResultTooLong {
+                // So much was looked through for it.
+                end = end.saturating_sub(RESULT_BYTES_MAX);
             }
         });
+        self.answered_bytes += out.len() - start;
     }
 
     fn give_ledger(&mut self, connection: Connection, from: u64, out: &mut Outputs) {
@@ -437,6 +449,7 @@ fn announces_more(bytes: &[u8], bytes_max: usize) -> bool {
 
 impl Node for KvNode {
     fn step(&mut self, now: Instant, input: Input<'_>, out: &mut Outputs) {
+        self.answered_bytes = 0;
         let is_turn_end = matches!(input, Input::TurnEnd);
         match &input {
             Input::Full { log } => {

@@ -1,7 +1,8 @@
 //! The replica by dialogue, in virtual time.
 
+use clock::Instant;
 use process::rehearsal::Rehearsal;
-use process::{Connection, Stored};
+use process::{Connection, Input, Node as _, Outputs, Stored};
 use replicated::{Config, Members, ReplicaId, Settings};
 use wire::frames::next_frame;
 
@@ -262,6 +263,69 @@ fn another_database() {
         let said = replies(&node.take_bytes(connection));
         assert_eq!(said.contains(&Said::Refused(0, Why::OtherDatabase)), !is_taken, "{database}");
     }
+}
+
+/// Claim: whoever says hello while there is no leader is answered once there is one; whoever says it again is answered at once,
+/// so that no more is kept of a connection than that it waits.
+#[test]
+fn hello_again_and_again() {
+    let mut node = Rehearsal::new(of_itself());
+    let connection = node.open(CLIENTS_LISTENER);
+    let mut hello = Vec::new();
+    protocol::write_hello(&mut hello, 0);
+    node.send(connection, &hello);
+    assert_eq!(replies(&node.take_bytes(connection)), []);
+    node.send(connection, &hello.repeat(100));
+    assert_eq!(replies(&node.take_bytes(connection)).len(), 100);
+}
+
+/// Claim: what one step answers to many connections together is bounded: those who would get more are hung up on, and the
+/// others have their answers.
+#[test]
+fn answers_of_one_step_are_bounded() {
+    let mut node = KvNode::new(0, Limits::default(), Ledger::in_memory());
+    let mut out = Outputs::default();
+    let submit = |number, clients: std::ops::Range<u64>, transaction: &[u8]| {
+        let (mut bytes, mut out) = (Vec::new(), Vec::new());
+        protocol::write_hello(&mut out, 0);
+        group::begin(&mut bytes, 0);
+        for client in clients {
+            group::push(&mut bytes, 0, client, 1, |out| out.extend_from_slice(transaction));
+        }
+        protocol::write_submit(&mut out, number, &bytes);
+        out
+    };
+    let (mut put, mut get) = (Vec::new(), Vec::new());
+    let value = vec![7; 1_000_000];
+    Composer::begin(&mut put, &[b"t"]).put(0, &[b"k"], Literal::Bytes(&value));
+    Composer::begin(&mut get, &[b"t"]).get(0, &[b"k"]);
+    let mut take = |requests: &[Vec<u8>], first: u32| {
+        let of = |index| Connection::new(first + index, 0);
+        for (request, connection) in requests.iter().zip((0..).map(of)) {
+            out.open(connection);
+            node.step(
+                Instant::ZERO,
+                Input::Opened { connection, listener: CLIENTS_LISTENER },
+                &mut out,
+            );
+            node.step(Instant::ZERO, Input::Bytes(connection, request), &mut out);
+        }
+        node.step(Instant::ZERO, Input::TurnEnd, &mut out);
+        let mut pending = |connection| {
+            let (bytes, closes) = out.pending(connection).expect("it is open");
+            (bytes.len(), closes)
+        };
+        let count = u32::try_from(requests.len()).unwrap();
+        (0..count).map(of).map(&mut pending).collect::<Vec<(usize, bool)>>()
+    };
+    take(&[submit(1, 0..1, &put)], 0);
+    let all: Vec<Vec<u8>> =
+        (1..=24).map(|number| submit(number, 100 * number..100 * number + 10, &get)).collect();
+    let answers = take(&all, 1);
+    let sum: usize = answers.iter().map(|answer| answer.0).sum();
+    assert!((100 << 20..140 << 20).contains(&sum), "{answers:?}");
+    assert!(answers[0].0 > 10_000_000 && !answers[0].1, "{answers:?}");
+    assert!(answers[23].0 < 1_000 && answers[23].1, "{answers:?}");
 }
 
 /// Claim: only whoever shows the operators' key is told of votes and may change them; without one there are none, and a replica that

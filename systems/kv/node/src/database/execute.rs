@@ -1,11 +1,14 @@
 //! Carries out one transaction: all of its operations, or none.
 
-use super::Status;
 use super::map::Value;
 use super::results::{self, Results};
 use super::snapshot::{Change as Changes, Freeze};
 use super::tables::{Change, Done, Table, Tables, look};
 use super::transaction::{Action, Literal, Malformed, Operation, Path, TABLES_MAX, Transaction};
+use super::{RESULT_BYTES_MAX, Status};
+
+/// The longest result that is kept where nothing that needs memory is done.
+const FULL_RESULT_BYTES_MAX: usize = 128;
 
 /// No table of this name was there when it was last looked for.
 const NOWHERE: u32 = u32::MAX;
@@ -60,7 +63,9 @@ impl Execution<'_> {
         };
         let mut named = Named::of(&transaction, self.tables, hint);
         let bytes_before = self.tables.bytes();
-        let mut results = Results::begin(out, self.position, transaction.operation_count());
+        let bytes_max = if self.is_full { FULL_RESULT_BYTES_MAX } else { RESULT_BYTES_MAX };
+        let count = transaction.operation_count();
+        let mut results = Results::begin(out, self.position, count, bytes_max);
         let mut operations = transaction.operations();
         let mut number = 0;
         let failed = loop {
@@ -77,10 +82,17 @@ impl Execution<'_> {
         };
         if let Some(status) = failed {
             self.take_back(&transaction, bytes_before);
+            let status = match status {
+                // The result would have been kept.
+                Status::ResultTooLong if self.is_full => Status::Full,
+                status => status,
+            };
             results.failed(status, self.position, number);
             return (status, hint);
         }
-        self.undo.clear();
+        for change in self.undo.drain(..) {
+            self.tables.let_go(change.done);
+        }
         let first = named.places[0];
         (Status::Done, if first == NOWHERE { hint } else { first })
     }
@@ -182,7 +194,8 @@ pub fn read(tables: &Tables, position: u64, bytes: &[u8], out: &mut Vec<u8>) -> 
         return Status::Invalid;
     };
     let mut named = Named::of(&transaction, tables, NOWHERE);
-    let mut results = Results::begin(out, position, transaction.operation_count());
+    let count = transaction.operation_count();
+    let mut results = Results::begin(out, position, count, RESULT_BYTES_MAX);
     let mut operations = transaction.operations();
     for number in 0..=transaction.operation_count() {
         let status = match operations.next() {

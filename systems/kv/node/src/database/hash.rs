@@ -1,10 +1,23 @@
 //! The hash of the database's tables of names and clients: multiply and fold (as in wyhash), eight bytes at a time. Only
 //! where something is found rests on it, never a result: no replica's answers depend on it.
 
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
+
+/// Where the hashes of this process begin: with it unknown, no client can choose keys that share one.
+static BEGINNING: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
 
 /// For hash maps.
-pub type BuildMix = BuildHasherDefault<Mix>;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuildMix;
+
+impl BuildHasher for BuildMix {
+    type Hasher = Mix;
+
+    fn build_hasher(&self) -> Mix {
+        Mix(*BEGINNING)
+    }
+}
 
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 const FOLD: u64 = 0xA076_1D64_78BD_642F;
@@ -43,5 +56,29 @@ impl Hasher for Mix {
 
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: keys that were chosen to share a hash that begins with nothing share none in a table.
+    #[test]
+    fn chosen_keys() {
+        let key = |word: u64| {
+            let mut first = Mix::default();
+            first.add(word);
+            [word.to_le_bytes(), (first.0 ^ ODD).to_le_bytes()].concat()
+        };
+        let hash = |mut hasher: Mix, word| {
+            hasher.write(&key(word));
+            hasher.finish()
+        };
+        let distinct = |of: &dyn Fn() -> Mix| {
+            (0..1_000).map(|word| hash(of(), word)).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        assert_eq!(distinct(&Mix::default), 1);
+        assert_eq!(distinct(&|| BuildMix.build_hasher()), 1_000);
     }
 }

@@ -1,8 +1,8 @@
 //! Results as bytes: written as operations are carried out, and read by clients. The README gives the form.
 
+use super::Status;
 use super::map::{Map, Value};
 use super::transaction::{Malformed, Reader, tag};
-use super::{RESULT_BYTES_MAX, Status};
 
 /// Bytes of a status and a position, in front of all else.
 const HEAD_BYTES: usize = 9;
@@ -11,16 +11,17 @@ const HEAD_BYTES: usize = 9;
 pub(super) struct Results<'o> {
     out: &'o mut Vec<u8>,
     start: usize,
+    bytes_max: usize,
 }
 
 impl<'o> Results<'o> {
-    /// Begins the result of a transaction that will have been done.
-    pub fn begin(out: &'o mut Vec<u8>, position: u64, operations: u8) -> Self {
+    /// Begins the result of a transaction that will have been done, of at most so many bytes.
+    pub fn begin(out: &'o mut Vec<u8>, position: u64, operations: u8, bytes_max: usize) -> Self {
         let start = out.len();
         out.push(Status::Done as u8);
         out.extend_from_slice(&position.to_le_bytes());
         out.push(operations);
-        Self { out, start }
+        Self { out, start, bytes_max }
     }
 
     /// The operation was carried out and gives nothing.
@@ -102,8 +103,8 @@ impl<'o> Results<'o> {
 
     /// Whether so much more may come.
     fn fits(&self, bytes: u64) -> Result<u32, Status> {
-        let room = RESULT_BYTES_MAX.saturating_sub(self.out.len() - self.start) as u64;
-        let is_short = self.out.len() - self.start <= RESULT_BYTES_MAX && bytes <= room;
+        let room = self.bytes_max.saturating_sub(self.out.len() - self.start) as u64;
+        let is_short = self.out.len() - self.start <= self.bytes_max && bytes <= room;
         u32::try_from(bytes).ok().filter(|_| is_short).ok_or(Status::ResultTooLong)
     }
 }

@@ -149,7 +149,7 @@ impl Tables {
         };
         let old = std::mem::replace(&mut entry.value, value_of(literal));
         let old_version = std::mem::replace(&mut entry.version, version);
-        self.bytes = self.bytes + entry.value.cost() - old.cost();
+        self.bytes += entry.value.cost();
         Ok(Done::Replaced(old, old_version))
     }
 
@@ -185,7 +185,6 @@ impl Tables {
         let Some((at, entry)) = map.remove(path.key.expect("checked as it was read")) else {
             return Ok(Done::Nothing);
         };
-        self.bytes -= entry.cost();
         Ok(Done::Removed(at, entry))
     }
 
@@ -244,6 +243,16 @@ impl Tables {
                 walk(&mut table.root, path).expect(way).put_back(at, entry);
             }
         }
+    }
+
+    /// Lets go what a change has put out of its place, once it will not be taken back. What was there counts until then: to
+    /// look through a large map costs no more than to free it.
+    pub fn let_go(&mut self, done: Done) {
+        self.bytes -= match done {
+            Done::Replaced(value, _) => value.cost(),
+            Done::Removed(_, entry) => entry.cost(),
+            Done::TableMade | Done::Pushed(_) | Done::Appended(..) | Done::Nothing => 0,
+        };
     }
 
     /// Sets what is counted to what it was before changes that were taken back.

@@ -5,7 +5,7 @@ use process::Outputs;
 use replicated::{Refusal, Request};
 
 use super::submissions::Asked;
-use super::{ANSWERS_BYTES_MAX, Event, KvNode};
+use super::{ANSWERS_BYTES_MAX, ANSWERS_OF_STEP_BYTES_MAX, Event, KvNode};
 use crate::database::group::Group;
 use crate::database::snapshot::{CHUNK_BYTES_MAX, SnapshotReader};
 use crate::database::transaction::{Malformed, Reader};
@@ -139,7 +139,9 @@ impl KvNode {
             let mut scratch = std::mem::take(&mut self.scratch);
             let mut is_cut_off = false;
             if let Some(asked) = asked.next() {
-                let room = ANSWERS_BYTES_MAX.saturating_sub(out.unsent(asked.connection));
+                let room = ANSWERS_BYTES_MAX
+                    .saturating_sub(out.unsent(asked.connection))
+                    .min(ANSWERS_OF_STEP_BYTES_MAX.saturating_sub(self.answered_bytes));
                 let answers = out.send(asked.connection);
                 let start = answers.len();
                 write_results(answers, asked.number, group.count(), |out| {
@@ -157,6 +159,8 @@ impl KvNode {
                     answers.truncate(start);
                     self.counts.cut_off += 1;
                     out.close(asked.connection);
+                } else {
+                    self.answered_bytes += answers.len() - start;
                 }
             } else {
                 for _ in 0..group.count() {

@@ -155,7 +155,8 @@ impl SnapshotReader {
             return Ok(());
         }
         if kind == record::MAP {
-            if self.maps.len() >= DEPTH_MAX {
+            // The table's own is one of them.
+            if self.maps.len() > DEPTH_MAX {
                 return Err(Malformed);
             }
             self.maps.push(Open { key, version, map: Map::default() });

@@ -4,7 +4,7 @@ use super::super::compose::Composer;
 use super::super::fuzz::{copy_of, fuzz_transaction};
 use super::super::group::{self, Group};
 use super::super::results::{Given, GivenValue, ResultReader};
-use super::super::transaction::Literal;
+use super::super::transaction::{DEPTH_MAX, Literal};
 use super::super::{Applied, Database, Limits, RESULT_BYTES_MAX, Status};
 
 fn add_one() -> Vec<u8> {
@@ -106,6 +106,78 @@ fn memory_is_bounded() {
     assert_eq!(applied, Applied::Executed(Status::Done));
     let applied = database.apply(0, 1, 1001, &store(1001), &mut out);
     assert_eq!(applied, Applied::Executed(Status::Done));
+}
+
+/// Claim: what reads leave with their sessions counts, too: once the bound is reached nothing long is kept, and what is short
+/// is still answered.
+#[test]
+fn kept_results_are_bounded() {
+    let mut database = Database::new(Limits { bytes_max: 100_000, ..Limits::default() });
+    let (mut store, mut get, mut check) = (Vec::new(), Vec::new(), Vec::new());
+    Composer::begin(&mut store, &[b"t"]).put(0, &[b"k"], Literal::Bytes(&[1; 50_000]));
+    Composer::begin(&mut get, &[b"t"]).get(0, &[b"k"]);
+    Composer::begin(&mut check, &[b"t"]).check_version(0, &[b"k"], 1);
+    database.apply(0, 1, 1, &store, &mut Vec::new());
+    let statuses: Vec<Applied> =
+        (2..100).map(|client| database.apply(0, client, 1, &get, &mut Vec::new())).collect();
+    assert_eq!(statuses.first(), Some(&Applied::Executed(Status::Done)));
+    assert_eq!(statuses.last(), Some(&Applied::Executed(Status::Full)));
+    assert!(database.bytes() < 300_000, "{}", database.bytes());
+    let applied = database.apply(0, 200, 1, &check, &mut Vec::new());
+    assert_eq!(applied, Applied::Executed(Status::Done));
+    let mut out = Vec::new();
+    assert_eq!(database.read(&get, &mut out), Status::Done);
+}
+
+/// Claim: a map at the deepest place that there is comes back from a snapshot.
+#[test]
+fn the_deepest_map_is_read_again() {
+    let mut database = Database::new(Limits::default());
+    let path: [&[u8]; DEPTH_MAX] = [b"k"; DEPTH_MAX];
+    let mut put = Vec::new();
+    Composer::begin(&mut put, &[b"t"]).put(0, &path, Literal::Map);
+    let applied = database.apply(0, 1, 1, &put, &mut Vec::new());
+    assert_eq!(applied, Applied::Executed(Status::Done));
+    assert_eq!(copy_of(&database).digest(), database.digest());
+}
+
+/// Claim: what is counted is what is held, whatever took the place of a map or took one out, also in a transaction that is
+/// taken back.
+#[test]
+fn maps_that_go_are_counted() {
+    let mut database = Database::new(Limits::default());
+    let mut sequence = 0;
+    let mut apply = |database: &mut Database, transaction: &[u8]| {
+        sequence += 1;
+        database.apply(0, 1, sequence, transaction, &mut Vec::new())
+    };
+    let (mut fill, mut fail, mut replace, mut delete) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut filling = Composer::begin(&mut fill, &[b"t"]);
+    for key in 0..50_u8 {
+        filling.put(0, &[b"m", &[key]], Literal::Bytes(&[key; 100]));
+    }
+    Composer::begin(&mut fail, &[b"t"])
+        .store(0, &[b"m"], Literal::Integer(1))
+        .delete(0, &[b"m"])
+        .check_version(0, &[b"m"], 99);
+    Composer::begin(&mut replace, &[b"t"]).store(0, &[b"m"], Literal::Integer(1));
+    Composer::begin(&mut delete, &[b"t"]).delete(0, &[b"m"]);
+    // The failed one last, which changes nothing: its result is short.
+    let mut held_after = |database: &mut Database, transaction: &[u8]| {
+        assert_eq!(apply(database, transaction), Applied::Executed(Status::Done));
+        let held = database.bytes();
+        assert_eq!(apply(database, &fail), Applied::Executed(Status::CheckFailed));
+        (held, database.bytes())
+    };
+    let (small, _) = held_after(&mut database, &replace);
+    let (empty, _) = held_after(&mut database, &delete);
+    let (_, full) = held_after(&mut database, &fill);
+    assert!(full > empty + 50 * 100 && small > empty, "{empty} {small} {full}");
+    assert_eq!(held_after(&mut database, &replace), (small, small));
+    assert_eq!(held_after(&mut database, &delete), (empty, empty));
+    assert_eq!(held_after(&mut database, &fill).1, full);
+    assert_eq!(held_after(&mut database, &delete), (empty, empty));
 }
 
 /// Claim: a read that would be longer than a result may be says so, is bounded while it is made, and its transaction
