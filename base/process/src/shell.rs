@@ -46,6 +46,8 @@ use crate::store::{Store, StoreCounts};
 
 /// Connections that the kernel keeps for us until we accept them: all of a load that opens thousands at once.
 const BACKLOG: i32 = 4096;
+/// Connections of a listener that says metrics.
+const METRICS_PLACES: usize = 64;
 
 /// Descriptors for what is no connection that was accepted: files, listeners, peers that are dialled.
 const FILES_BESIDE: usize = 128;
@@ -74,6 +76,8 @@ struct Listener {
     socket: TcpListener,
     address: SocketAddr,
     tls: Option<Identity>,
+    /// The most connections that it takes.
+    places: usize,
     /// One of these names is in the certificate of whoever connects; none: any certificate that is believed will do.
     names: Vec<ServerName<'static>>,
 }
@@ -104,7 +108,9 @@ impl Shell {
             listener.set_nonblocking(true).map_err(failed)?;
             let bound = listener.local_addr().map_err(failed)?;
             let name = (*name).to_owned();
-            Ok(Listener { name, socket: listener, address: bound, tls: None, names: Vec::new() })
+            let (tls, names) = (None, Vec::new());
+            let places = usize::MAX;
+            Ok(Listener { name, socket: listener, address: bound, tls, places, names })
         };
         let listeners = listeners.iter().map(bind).collect::<Result<_, ShellError>>()?;
         bounds.connections_max = within_file_limit(bounds.connections_max);
@@ -115,6 +121,17 @@ impl Shell {
     #[must_use]
     pub const fn connections_max(&self) -> usize {
         self.bounds.connections_max
+    }
+
+    /// Takes few connections on a listener (by its place in the list) that says metrics: whoever asks there is a program or two,
+    /// and a stranger must not take the places of others.
+    ///
+    /// # Panics
+    /// If there is no such listener.
+    #[must_use]
+    pub fn saying_metrics_at(mut self, listener: usize) -> Self {
+        self.listeners[listener].places = METRICS_PLACES;
+        self
     }
 
     /// Takes only encrypted connections on a listener (by its place in the list), from whoever has a certificate

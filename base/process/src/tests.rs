@@ -26,6 +26,9 @@ struct Lines {
     due: Vec<(Instant, Connection)>,
     wakes: Vec<Instant>,
     drained: u32,
+    /// Who said `bye`, and how often bytes came after it.
+    gone: Vec<Connection>,
+    after_bye: u32,
 }
 
 impl Lines {
@@ -40,7 +43,10 @@ impl Lines {
                 out.wake_at(self.due[0].0);
             }
             "flood" => out.send(from).resize(number(), b'x'),
-            "bye" => out.close(from),
+            "bye" => {
+                self.gone.push(from);
+                out.close(from);
+            }
             "to-all" => {
                 self.open.iter().for_each(|to| out.send(*to).extend_from_slice(rest.as_bytes()));
             }
@@ -57,6 +63,7 @@ impl Node for Lines {
         match input {
             Input::Opened { connection, .. } => self.open.push(connection),
             Input::Bytes(from, bytes) => {
+                self.after_bye += u32::from(self.gone.contains(&from));
                 let mut used = 0;
                 while let Some(length) = bytes[used..].iter().position(|byte| *byte == b'\n') {
                     let line = std::str::from_utf8(&bytes[used..used + length]).expect("text");
@@ -116,7 +123,7 @@ fn a_rehearsal() {
 
 /// A served node. Dropping the pipe ends it.
 struct Served {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
     pipe: Option<std::io::PipeWriter>,
     thread: Option<JoinHandle<(Facts, Lines)>>,
 }
@@ -127,18 +134,22 @@ impl Served {
     }
 
     fn serve(shell: Shell) -> Self {
-        let address = shell.addresses()[0];
+        let addresses = shell.addresses();
         let (theirs, ours) = std::io::pipe().unwrap();
         let thread = std::thread::spawn(move || {
             let mut node = Lines::default();
             let until = [Until::EndOfFile(OwnedFd::from(theirs))];
             (shell.run(&mut node, Clock::start(), &until).unwrap(), node)
         });
-        Self { address, pipe: Some(ours), thread: Some(thread) }
+        Self { addresses, pipe: Some(ours), thread: Some(thread) }
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
+        self.connect_to(0)
+    }
+
+    fn connect_to(&self, listener: usize) -> TcpStream {
+        let stream = TcpStream::connect(self.addresses[listener]).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         stream
     }
@@ -235,8 +246,14 @@ fn bounds_cut_off() {
     assert_eq!(node.closed, 2);
 }
 
-/// Claim: what waits for all who do not read has a bound, too: whoever passes it is cut off though it keeps to its own, and
-/// others are left alone.
+/// Two listeners.
+fn two_doors(bounds: Bounds) -> Shell {
+    let any = || listen_address("0").unwrap();
+    Shell::bind(&[("lines", any()), ("metrics", any())], bounds).unwrap()
+}
+
+/// Claim: what waits for all who do not read has a bound, too, by whatever listener they came: whoever passes it is cut off
+/// though it keeps to its own, and others are left alone.
 #[test]
 fn what_nobody_reads_is_bounded_in_all() {
     let bounds = Bounds {
@@ -245,25 +262,67 @@ fn what_nobody_reads_is_bounded_in_all() {
         unsent_bytes_of_all_max: 80_000_000,
         ..Bounds::default()
     };
-    let served = Served::start(bounds);
-    let mut good = served.connect();
-    // The kernel takes some megabytes of each.
-    let greedy: Vec<TcpStream> = (0..4)
-        .map(|_| {
-            let mut stream = served.connect();
-            stream.write_all(b"flood 36000000\n").unwrap();
-            good.write_all(b"still here\n").unwrap();
-            assert_eq!(read(&mut good, 11), "still here\n");
-            stream
-        })
-        .collect();
+    for listener in 0..2 {
+        let served = Served::serve(two_doors(bounds));
+        let mut good = served.connect();
+        // The kernel takes some megabytes of each.
+        let greedy: Vec<TcpStream> = (0..4)
+            .map(|_| {
+                let mut stream = served.connect_to(listener);
+                stream.write_all(b"flood 36000000\n").unwrap();
+                good.write_all(b"still here\n").unwrap();
+                assert_eq!(read(&mut good, 11), "still here\n");
+                stream
+            })
+            .collect();
+        let (facts, _) = served.end();
+        drop(greedy);
+        let cut_off = facts.counters.unsent_full;
+        assert!(
+            (1..=2).contains(&cut_off),
+            "{cut_off} of 4, each with 36 MB less what the kernel took"
+        );
+    }
+}
+
+/// Claim: a listener that says metrics takes few, and others come by another however many want in there.
+#[test]
+fn few_ask_for_metrics() {
+    let bounds = Bounds { connections_max: 100, ..Bounds::default() };
+    let served = Served::serve(two_doors(bounds).saying_metrics_at(1));
+    let mut idle: Vec<TcpStream> = (0..70).map(|_| served.connect_to(1)).collect();
+    assert_eq!(idle[69].read(&mut [0; 8]).unwrap_or(0), 0);
+    idle[63].write_all(b"x\n").unwrap();
+    assert_eq!(read(&mut idle[63], 2), "x\n");
+    let mut clients: Vec<TcpStream> = (0..30).map(|_| served.connect()).collect();
+    for client in &mut clients {
+        client.write_all(b"x\n").unwrap();
+        assert_eq!(read(client, 2), "x\n");
+    }
+    drop(idle);
+    drop(clients);
+    let mut again = served.connect_to(1);
+    again.write_all(b"x\n").unwrap();
+    assert_eq!(read(&mut again, 2), "x\n");
     let (facts, _) = served.end();
-    drop(greedy);
-    let cut_off = facts.counters.unsent_full;
-    assert!(
-        (1..=2).contains(&cut_off),
-        "{cut_off} of 4, each with 36 MB less what the kernel took"
-    );
+    assert_eq!((facts.counters.refused, facts.counters.accepted), (6, 95));
+}
+
+/// Claim: of a connection that the node has closed it is told no more bytes, however many come in the same turn.
+#[test]
+fn nothing_comes_after_a_close() {
+    let served = Served::start(Bounds::default());
+    let _other = served.connect();
+    // Each line gives the other connection something to be carried out, and nothing to read.
+    let lines = "to-all \n".repeat(100_000);
+    for _ in 0..8 {
+        let mut a = served.connect();
+        // The connection may be gone before all is written.
+        let _ = a.write_all(format!("{lines}bye\n{lines}").as_bytes());
+        let _ = a.read_to_string(&mut String::new());
+    }
+    let (_, node) = served.end();
+    assert_eq!((node.gone.len(), node.after_bye), (8, 0));
 }
 
 /// Claim: a node asked to wake is woken, neither early nor never, for far and near times alike; where none

@@ -3,6 +3,9 @@
 
 use crate::http1::{Limits, parse_request, write_response};
 
+/// With more than this to be sent, the connection ends: its other end asks and does not read.
+const UNSENT_BYTES_MAX: usize = 256 << 10;
+
 /// A number: name, whether it only grows, help, value.
 pub type Number = (&'static str, bool, &'static str, u64);
 
@@ -17,10 +20,13 @@ pub fn text(numbers: &[Number]) -> String {
 }
 
 /// Answers the requests in `bytes` with the text. Gives how many bytes were read, and whether the connection is over: because
-/// the other end asked for it, or because what came is no request, which is answered with 400.
+/// the other end asked for it, because it does not read, or because what came is no request, which is answered with 400.
 pub fn serve(bytes: &[u8], text: impl Fn() -> String, out: &mut Vec<u8>) -> (usize, bool) {
     let mut used = 0;
     loop {
+        if out.len() > UNSENT_BYTES_MAX {
+            return (bytes.len(), true);
+        }
         let request = match parse_request(&bytes[used..], &Limits::SERVER) {
             Ok(None) => return (used, false),
             Ok(Some(request)) => request,
@@ -49,7 +55,7 @@ mod tests {
     use super::*;
 
     /// Claim: one path says the numbers, each on a line of its own; another says nothing; requests behind one another are
-    /// each answered, and half of one waits; nonsense, and who asks for it, ends the connection.
+    /// each answered up to a bound, and half of one waits; nonsense, and who asks for it, ends the connection.
     #[test]
     fn what_is_said() {
         let ask = |request: &str| {
@@ -66,6 +72,8 @@ mod tests {
         assert!(said.1 && text.contains(number), "{text}");
         assert!(ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").1.starts_with("HTTP/1.1 404 "));
         assert_eq!(ask(&request[..9]), ((0, false), String::new()));
+        let ((used, is_over), text) = ask(&request.repeat(1 << 14));
+        assert!(used == request.len() << 14 && is_over && text.len() < 2 * UNSENT_BYTES_MAX);
         let ((used, is_over), text) = ask("nonsense\r\n\r\n");
         assert!(used == 12 && is_over && text.starts_with("HTTP/1.1 400 "), "{text}");
     }

@@ -106,6 +106,15 @@ impl<M> Outputs<M> {
         Some((&mut slot.bytes, slot.closes))
     }
 
+    /// Whether the node has closed a connection, of which the rest of what was sent is still to go: it is not told of bytes there
+    /// any more.
+    #[must_use]
+    pub fn is_closing(&self, connection: Connection) -> bool {
+        self.slots
+            .get(connection.index())
+            .is_some_and(|slot| slot.generation == Some(connection.generation()) && slot.closes)
+    }
+
     /// How many of the offered bytes the step has read; the next step begins with none.
     pub fn take_used(&mut self) -> usize {
         std::mem::take(&mut self.used)

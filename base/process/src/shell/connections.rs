@@ -31,7 +31,7 @@ pub struct Bounds {
     pub unsent_bytes_pause: usize,
     /// With more than this waiting to be sent on a connection, it is closed.
     pub unsent_bytes_max: usize,
-    /// The most bytes that wait to be sent on all connections of the first listener together: beyond, one that has more
+    /// The most bytes that wait to be sent on all connections of one listener together: beyond, one that has more
     /// than [`Bounds::unsent_bytes_pause`] of them and gets more is closed.
     pub unsent_bytes_of_all_max: usize,
     /// With more than this appended and not durable yet, nothing is read from connections that were accepted.
@@ -44,21 +44,26 @@ pub struct Bounds {
     pub handshakes_max: usize,
 }
 
+impl Bounds {
+    /// Those of [`Bounds::default`].
+    pub const DEFAULT: Self = Self {
+        connections_max: 65_536,
+        connections_reserved: 0,
+        // A frame has 16 MiB at most, and a part of the next one may stand behind it.
+        unread_bytes_max: 17 << 20,
+        unread_bytes_of_all_max: 512 << 20,
+        unsent_bytes_pause: 256 << 10,
+        unsent_bytes_max: 64 << 20,
+        unsent_bytes_of_all_max: 256 << 20,
+        unpersisted_bytes_pause: 256 << 20,
+        handshake_max: Duration::from_secs(10),
+        handshakes_max: 4096,
+    };
+}
+
 impl Default for Bounds {
     fn default() -> Self {
-        Self {
-            connections_max: 65_536,
-            connections_reserved: 0,
-            // A frame has 16 MiB at most, and a part of the next one may stand behind it.
-            unread_bytes_max: 17 << 20,
-            unread_bytes_of_all_max: 512 << 20,
-            unsent_bytes_pause: 256 << 10,
-            unsent_bytes_max: 64 << 20,
-            unsent_bytes_of_all_max: 256 << 20,
-            unpersisted_bytes_pause: 256 << 20,
-            handshake_max: Duration::from_secs(10),
-            handshakes_max: 4096,
-        }
+        Self::DEFAULT
     }
 }
 

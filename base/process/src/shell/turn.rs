@@ -71,8 +71,10 @@ pub(super) struct Turns<'a, M> {
     buffer: Vec<u8>,
     /// Bytes that the node has not read, of all connections.
     unread_bytes: usize,
-    /// What waits to be sent on the connections of the first listener.
-    unsent_bytes: usize,
+    /// What waits to be sent on the connections of each listener.
+    unsent_bytes: Vec<usize>,
+    /// Connections of each listener.
+    accepted: Vec<usize>,
     due: VecDeque<Due>,
     /// Connections of the crowd of which something was reported that they were not told, in that order.
     crowd: VecDeque<Connection>,
@@ -134,6 +136,8 @@ impl<'a, M> Turns<'a, M> {
         }
         let is_encrypted = shell.listeners.iter().any(|listener| listener.tls.is_some())
             || shell.peers.iter().any(|peer| peer.tls.is_some());
+        let (unsent_bytes, accepted) =
+            (vec![0; shell.listeners.len()], vec![0; shell.listeners.len()]);
         let read_bytes_max = if is_encrypted { ENCRYPTED_READ_BYTES_MAX } else { READ_BYTES_MAX };
         Ok(Self {
             shell,
@@ -148,7 +152,8 @@ impl<'a, M> Turns<'a, M> {
             table: Table::default(),
             buffer: vec![0; read_bytes_max],
             unread_bytes: 0,
-            unsent_bytes: 0,
+            unsent_bytes,
+            accepted,
             due: VecDeque::new(),
             crowd: VecDeque::new(),
             given_up_at: VecDeque::new(),
@@ -424,7 +429,10 @@ impl<'a, M> Turns<'a, M> {
     fn forget(&mut self, connection: Connection) -> Option<(Origin, Stage)> {
         let slot = self.table.remove(connection)?;
         self.unread_bytes -= slot.unread.len();
-        self.unsent_bytes -= slot.counted;
+        if let Origin::Listener(listener) = slot.origin {
+            self.unsent_bytes[listener] -= slot.counted;
+            self.accepted[listener] -= 1;
+        }
         match (slot.stage, slot.origin) {
             (Stage::Open, _) => self.out.end(connection),
             (Stage::Handshaking, Origin::Listener(_)) if slot.tls.is_some() => {

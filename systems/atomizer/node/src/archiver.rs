@@ -378,6 +378,10 @@ impl Archiver {
     fn serve(&mut self, connection: Connection, bytes: &[u8], out: &mut Outputs) {
         let read = out.read_pieces(bytes, |rest, out| {
             let Some(frame) = next_frame(rest, 8)? else { return Ok(None) };
+            if out.unsent(connection) > RECENT_BYTES_MAX {
+                // It asks on and does not read.
+                return Err(Malformed::Length);
+            }
             let found = self.stored(Reader(frame.payload).u64()?);
             write_frame(out.send(connection), |out| {
                 out.push(u8::from(found.is_some()));

@@ -13,7 +13,7 @@ use crate::chain::{Block, Kept};
 use crate::protocol::block::Hashing;
 use crate::protocol::entry::{Batch, Complete, Entry, read_entry};
 use crate::protocol::errors::{Error, Why};
-use crate::protocol::{BLOCK_BYTES_MAX, Hash};
+use crate::protocol::{BLOCK_BYTES_MAX, ERRORS_BYTES_MAX, Hash};
 use crate::spent::{Ring, Secret};
 
 pub use snapshot::Damaged;
@@ -98,6 +98,8 @@ pub struct Discarded {
     pub bytes: Vec<u8>,
     /// How many.
     pub count: u64,
+    /// Where frames of half the bytes that one may have end, and how many errors stand before.
+    ends: Vec<(usize, u64)>,
 }
 
 impl Discarded {
@@ -105,12 +107,27 @@ impl Discarded {
     pub fn push(&mut self, error: &Error<'_>) {
         error.write(&mut self.bytes);
         self.count += 1;
+        let begun = self.ends.last().map_or(0, |end| end.0);
+        if self.bytes.len() - begun >= ERRORS_BYTES_MAX / 2 {
+            self.ends.push((self.bytes.len(), self.count));
+        }
+    }
+
+    /// How many errors, and which bytes, are a frame each.
+    pub fn frames(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut begun = (0, 0);
+        let ends = self.ends.iter().copied().chain([(self.bytes.len(), self.count)]);
+        ends.filter_map(move |end| {
+            let (from, before) = std::mem::replace(&mut begun, end);
+            (end.1 > before).then(|| (end.1 - before, &self.bytes[from..end.0]))
+        })
     }
 
     /// Empties it.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
+        self.ends.clear();
     }
 }
 

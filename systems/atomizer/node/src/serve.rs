@@ -11,10 +11,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clock::Instant;
-use process::shell::{Words, key_file, listen_address};
+use process::shell::{Bounds, Words, key_file, listen_address};
 use process::{Input, Node, Outputs};
 
 use crate::protocol::Hash;
+
+/// Clients never take the last places: other nodes, and whoever asks for metrics, are let in however many clients there are.
+const BOUNDS: Bounds = Bounds { connections_reserved: 256, ..Bounds::DEFAULT };
 
 const USAGE: &str = "\
 The nodes of a published digital currency. See systems/atomizer/README.md for what is spoken.

@@ -249,7 +249,7 @@ impl Shard {
             .collect();
         let leader = self.leader.and_then(|peer| self.dials.connection_of(peer));
         let leader = leader.filter(|it| out.unsent(*it) <= UNSENT_BYTES_MAX);
-        let is_full = self.spent.names().len() >= self.options.spent_max;
+        let is_full = self.spent.names().len() + self.vouched.len() >= self.options.spent_max;
         let (Some(leader), Some(to)) = (leader, to.filter(|_| !is_full && self.trouble.is_none()))
         else {
             self.counts.not_taken += 1;
@@ -285,7 +285,10 @@ impl Shard {
 
     /// Remembers for whom it has vouched until that is in a block that it has read, or can be in none.
     fn keep(&mut self, input: &Hash, transaction: &Hash, height: u64) {
-        self.vouched.insert(*input, Vouched { transaction: *transaction, height });
+        let before = self.vouched.insert(*input, Vouched { transaction: *transaction, height });
+        if before.is_some_and(|it| it.height == height) {
+            return;
+        }
         // With `depth` blocks between, it is in the one after these at the latest.
         self.until.entry(height + self.options.depth + 1).or_default().push(*input);
     }

@@ -109,11 +109,12 @@ impl Subscribers {
             return;
         }
         for listener in self.listeners.iter().filter(|it| it.wants_errors) {
-            if out.unsent(listener.connection) + discarded.bytes.len() > ERRORS_UNSENT_MAX {
-                self.missed.errors += discarded.count;
-            } else {
-                let out = out.send(listener.connection);
-                write_errors(out, discarded.count, &discarded.bytes);
+            for (count, bytes) in discarded.frames() {
+                if out.unsent(listener.connection) + bytes.len() > ERRORS_UNSENT_MAX {
+                    self.missed.errors += count;
+                } else {
+                    write_errors(out.send(listener.connection), count, bytes);
+                }
             }
         }
         discarded.clear();
@@ -167,8 +168,9 @@ mod tests {
 
     use super::*;
     use crate::protocol::block::{Part, Stream};
-    use crate::protocol::entry;
+    use crate::protocol::errors::{Error, Why, read_errors};
     use crate::protocol::transaction::Transaction;
+    use crate::protocol::{entry, next_frame};
 
     /// A block of more than is written at a time.
     fn block(height: u64) -> Arc<Block> {
@@ -212,5 +214,27 @@ mod tests {
         };
         assert_eq!(stream.read(&bytes, each), Ok(bytes.len()));
         assert_eq!(said, [1, 1_005, 6, 7, 8, 9, 10, 11, 12]);
+    }
+
+    /// Claim: errors of any number go in frames of which none has more bytes than its readers take.
+    #[test]
+    fn frames_of_errors() {
+        let (mut all, mut out) = (Subscribers::default(), Outputs::default());
+        let reader = Connection::new(0, 1);
+        out.open(reader);
+        all.add(reader, true);
+        let mut discarded = Discarded::default();
+        for _ in 0..200_000 {
+            discarded.push(&Error { id: &[1; 32], why: Why::Incomplete });
+        }
+        assert!(discarded.bytes.len() > ERRORS_BYTES_MAX);
+        all.send_errors(&mut discarded, &mut out);
+        let bytes = std::mem::take(out.pending(reader).unwrap().0);
+        let (mut used, mut count) = (0, 0);
+        while let Some(frame) = next_frame(&bytes[used..], ERRORS_BYTES_MAX).unwrap() {
+            used += frame.used;
+            count += read_errors(frame.payload).unwrap().iter().count();
+        }
+        assert_eq!((used, count, all.missed().errors), (bytes.len(), 200_000, 0));
     }
 }

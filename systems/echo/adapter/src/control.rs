@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use echo_node::protocol::{Reply, read_reply, write_check, write_ledger_request, write_sync};
-use sut::asker::{Asker, connect};
+use sut::asker::{Asker, Clock, connect};
 
 /// The longest wait for the node to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,8 +17,8 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn open(node: SocketAddr) -> io::Result<Self> {
-        Ok(Self { node: Asker::new(connect(node, PATIENCE)?) })
+    pub(crate) fn open(node: SocketAddr, clock: Clock) -> io::Result<Self> {
+        Ok(Self { node: Asker::new(connect(node, PATIENCE)?, clock) })
     }
 
     /// Has everything stored that the node holds. Gives the number of entries; `None`: it only counts them and keeps none.

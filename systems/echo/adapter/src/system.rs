@@ -72,7 +72,7 @@ impl Echo {
 
     /// A connection for questions to a node, where it speaks frames.
     fn control(place: &Place, of: &Deployment) -> Option<io::Result<Control>> {
-        place.address(of, Protocol::Frames).map(Control::open)
+        place.address(of, Protocol::Frames).map(|node| Control::open(node, of.clock))
     }
 }
 

@@ -82,12 +82,13 @@ fn run(command: Command) -> Result<Facts, String> {
         unsent_bytes_of_all_max: HELD_BYTES_MAX,
         ..Bounds::default()
     };
-    let shell =
+    let mut shell =
         Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?.waking_exactly();
     let until = Until::told(command.parent_pipe).map_err(|error| error.to_string())?;
     let mut node = EchoNode::new(command.options, ledger, confession, events);
     if let Some(listener) = metrics_listener {
         node = node.saying_metrics_at(listener);
+        shell = shell.saying_metrics_at(listener);
     }
     shell.announce(&[]).map_err(|error| error.to_string())?;
     shell.run(&mut node, clock, &until).map_err(|error| error.to_string())

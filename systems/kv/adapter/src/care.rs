@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use sut::asker::Clock;
 use sut::{NodeCare, Tls};
 
 use crate::control::Control;
@@ -24,6 +25,7 @@ pub(crate) struct Tended {
 pub(crate) struct Care {
     pub(crate) replicas: Vec<Tended>,
     pub(crate) tls: Option<Tls>,
+    pub(crate) clock: Clock,
 }
 
 impl std::fmt::Debug for Care {
@@ -39,7 +41,7 @@ impl Care {
     }
 
     fn open(&self, replica: &Tended) -> io::Result<Control> {
-        Control::open(replica.address, self.tls.as_ref())
+        Control::open(replica.address, self.tls.as_ref(), self.clock)
     }
 }
 
@@ -92,7 +94,7 @@ mod tests {
             address: ([127, 0, 0, 1], 1).into(),
             data: data.map(Path::to_owned),
         };
-        Care { replicas: (0..count).map(replica).collect(), tls: None }
+        Care { replicas: (0..count).map(replica).collect(), tls: None, clock: Clock::start() }
     }
 
     /// Claim: a wipe leaves an empty folder; the only replica, one that keeps nothing and one that there is not are refused.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kv_node::protocol::{self, Digest, KEY_BYTES, Reply, State, Why, read_reply};
 use rustls::{ClientConnection, StreamOwned};
 use sut::Tls;
-use sut::asker::{Asker, connect};
+use sut::asker::{Asker, Clock, connect};
 
 /// The longest wait for a replica to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ pub(crate) struct Part<'a> {
 }
 
 impl Control {
-    pub(crate) fn open(replica: SocketAddr, tls: Option<&Tls>) -> io::Result<Self> {
+    pub(crate) fn open(replica: SocketAddr, tls: Option<&Tls>, clock: Clock) -> io::Result<Self> {
         let stream = connect(replica, PATIENCE)?;
         let stream: Box<dyn Stream> = match tls {
             None => Box::new(stream),
@@ -53,7 +53,7 @@ impl Control {
                 Box::new(StreamOwned::new(client.map_err(io::Error::other)?, stream))
             }
         };
-        Ok(Self { replica: Asker::new(stream) })
+        Ok(Self { replica: Asker::new(stream, clock) })
     }
 
     /// What everything but how the replica stands begins with; it waits until it is known who leads.

@@ -1,7 +1,8 @@
 //! Reading the ledger back from a replica, over a connection of its own. Streamed; a ledger of any length takes the memory
 //! of one part.
 
-use kv_node::ledger::read_entry;
+use kv_node::database::transaction::TRANSACTION_BYTES_MAX;
+use kv_node::ledger::{HEAD_BYTES, read_entry};
 use model::facts::LedgerEntry;
 use sut::{Ledger, SutError};
 
@@ -28,6 +29,11 @@ impl Reader {
     /// Asks for more; `false`: there is none.
     fn more(&mut self) -> Result<bool, SutError> {
         let from = &self.from;
+        if self.unread.len() - self.used > HEAD_BYTES + TRANSACTION_BYTES_MAX {
+            return Err(SutError::Ledger(format!(
+                "expected an entry of at most {TRANSACTION_BYTES_MAX} bytes from `{from}`, got a longer one"
+            )));
+        }
         let part = self.control.ledger(self.next).map_err(|error| {
             SutError::Ledger(format!("asking `{from}` for its ledger: {error}"))
         })?;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use kv_node::protocol::State;
 use model::plan::CLIENT;
+use sut::asker::Clock;
 use sut::{Deployment, Scrape, SutError, Testbed, Tls};
 use testbed::{NodeSpec, free_port};
 
@@ -79,7 +80,7 @@ impl Places {
         let mut places = Self { replicas, leader: 0, since: 0, database: 0, tls };
         loop {
             let states: Vec<io::Result<State>> =
-                places.replicas.iter().map(|place| places.state(place)).collect();
+                places.replicas.iter().map(|place| places.state(place, clock)).collect();
             let known = states.iter().flatten();
             // Of one that was attached to, the others may be reached only by their number.
             let leads = known.clone().find(|state| state.leader == state.replica);
@@ -109,8 +110,9 @@ impl Places {
     }
 
     /// How a replica stands.
-    fn state(&self, place: &Place) -> io::Result<State> {
-        Control::open(place.address, self.tls.as_ref()).and_then(|mut control| control.state())
+    fn state(&self, place: &Place, clock: Clock) -> io::Result<State> {
+        let control = Control::open(place.address, self.tls.as_ref(), clock);
+        control.and_then(|mut control| control.state())
     }
 
     /// A replica that keeps a ledger, has come as far as any that answers, and has all of it: a connection to it and its
@@ -118,7 +120,7 @@ impl Places {
     pub(crate) fn keeper(&self, of: &Deployment) -> Result<Option<(Control, String)>, SutError> {
         let deadline = of.clock.now().plus(READY_WITHIN);
         loop {
-            let why = match self.look_for_keeper() {
+            let why = match self.look_for_keeper(of.clock) {
                 Ok(found) => return Ok(found),
                 Err(why) => why,
             };
@@ -129,9 +131,9 @@ impl Places {
         }
     }
 
-    fn look_for_keeper(&self) -> Result<Option<(Control, String)>, String> {
+    fn look_for_keeper(&self, clock: Clock) -> Result<Option<(Control, String)>, String> {
         let states: Vec<(&Place, io::Result<State>)> =
-            self.replicas.iter().map(|place| (place, self.state(place))).collect();
+            self.replicas.iter().map(|place| (place, self.state(place, clock))).collect();
         let most = states.iter().flat_map(|(_, state)| state).map(|state| state.position).max();
         let mut trouble = None;
         for (place, state) in &states {
@@ -143,7 +145,7 @@ impl Places {
                     let most = most.unwrap_or(0);
                     format!("`{name}` has come to {} of {most}", state.position)
                 }
-                Ok(state) => match self.whole(place, state) {
+                Ok(state) => match self.whole(place, state, clock) {
                     Ok(control) => return Ok(Some((control, name.clone()))),
                     Err(why) => format!("asking `{name}` for its ledger: {why}"),
                 },
@@ -156,8 +158,8 @@ impl Places {
         }
     }
 
-    fn whole(&self, place: &Place, state: &State) -> io::Result<Control> {
-        let mut control = Control::open(place.address, self.tls.as_ref())?;
+    fn whole(&self, place: &Place, state: &State, clock: Clock) -> io::Result<Control> {
+        let mut control = Control::open(place.address, self.tls.as_ref(), clock)?;
         control.hello()?;
         let part = control.ledger(0)?;
         if part.whole_to < state.position {
@@ -244,7 +246,7 @@ fn care(kv: &Kv, places: &Places, bed: &mut Testbed) -> Result<Care, SutError> {
         Ok(Tended { name: place.name.clone(), address: place.address, data })
     };
     let replicas = places.replicas.iter().map(&mut tended).collect::<Result<_, _>>()?;
-    Ok(Care { replicas, tls: places.tls.clone() })
+    Ok(Care { replicas, tls: places.tls.clone(), clock: bed.clock() })
 }
 
 fn start(

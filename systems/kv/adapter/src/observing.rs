@@ -111,7 +111,7 @@ impl Observer {
                         let place = account.and_then(|account| usize::try_from(account).ok());
                         match (place.and_then(|place| self.balances.get_mut(place)), inside) {
                             (Some(balance), Given::Value(_, GivenValue::Integer(more))) => {
-                                *balance += more;
+                                *balance = balance.saturating_add(more);
                             }
                             // Money where no account is: the total will say so.
                             _ => self.balances.push(1),
@@ -139,6 +139,39 @@ fn elements(mut bytes: &[u8], out: &mut Vec<Element>) {
                 out.push(GARBAGE);
                 return;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kv_node::database::Status;
+    use model::Seed;
+    use sut::conformance::options::{table, text};
+
+    use super::*;
+    use crate::workload::Sort;
+
+    /// Claim: a balance beyond all bounds, as a replica may say it, is kept as the highest or the lowest that there is.
+    #[test]
+    fn balances_beyond_bounds() {
+        let sort = crate::options::sort(&table(&[("kind", text("bank"))]), Seed(1)).unwrap();
+        let Sort::Bank(bank) = sort else { panic!("another workload") };
+        let at_first = i64::try_from(bank.balance).unwrap();
+        for (said, kept) in
+            [(5, at_first + 5), (i64::MAX, i64::MAX), (i64::MIN, i64::MIN + at_first)]
+        {
+            let mut result = vec![Status::Done as u8];
+            result.extend_from_slice(&[0; 8]);
+            result.extend_from_slice(&[1, tag::MAP]);
+            result.extend_from_slice(&[0; 8]);
+            result.extend_from_slice(&[1, 0, 0, 0, 4, 1, 0, 0, 0, tag::INTEGER]);
+            result.extend_from_slice(&[0; 8]);
+            result.extend_from_slice(&i64::to_le_bytes(said));
+            let mut observer = Observer::new(Observes::Bank(bank));
+            observer.bank(&mut ResultReader::read(&result).unwrap(), &bank);
+            let balances = observation::balances(&observer.bytes).unwrap();
+            assert_eq!(balances[..3], [at_first, kept, at_first]);
         }
     }
 }

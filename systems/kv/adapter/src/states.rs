@@ -25,7 +25,7 @@ pub(crate) fn of(places: &Places, deployment: &Deployment) -> Vec<NodeState> {
     loop {
         let said: Vec<io::Result<Digest>> = (places.replicas.iter())
             .map(|place| {
-                Control::open(place.address, places.tls.as_ref())
+                Control::open(place.address, places.tls.as_ref(), clock)
                     .and_then(|mut control| control.digest())
             })
             .collect();

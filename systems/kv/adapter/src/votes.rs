@@ -9,6 +9,7 @@ use std::time::Duration;
 use kv_node::protocol::{KEY_BYTES, NOBODY, Why};
 use kv_node::{Words, operator_key};
 use sut::Tls;
+use sut::asker::Clock;
 
 use crate::certificates;
 use crate::control::{Control, Votes};
@@ -100,9 +101,12 @@ impl Asked {
         key: &[u8; KEY_BYTES],
         tls: Option<&Tls>,
     ) -> Result<Result<Vec<u8>, String>, String> {
+        // A process of its own, beside any trial and its clock.
+        let clock = Clock::with_origin(0);
         let mut last = "no replica was named: --votes ADDRESS".to_owned();
         for address in &self.replicas {
-            let said = Control::open(*address, tls).and_then(|mut it| it.votes(self.change, key));
+            let said = Control::open(*address, tls, clock);
+            let said = said.and_then(|mut it| it.votes(self.change, key));
             match said {
                 Ok(Votes::Of(voters)) => return Ok(Ok(voters)),
                 Ok(Votes::Refused { why: Why::NotLeader, leader: NOBODY }) => {

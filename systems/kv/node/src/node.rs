@@ -196,6 +196,7 @@ impl KvNode {
         });
         if read.is_err() {
             self.counts.malformed += 1;
+            self.unwelcomed.retain(|it| *it != connection);
             write_refused(out.send(connection), 0, Why::Malformed, self.leader());
             out.close(connection);
         }

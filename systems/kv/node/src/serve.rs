@@ -16,7 +16,7 @@ use replicated::{Broken, CELL_NAMES, Config, NUMBERS_MAX, Settings};
 
 use crate::database::Limits;
 use crate::ledger::Ledger;
-use crate::node::{CLIENTS_LISTENER, ENTRY_BYTES, KvNode, PEERS_LISTENER};
+use crate::node::{CLIENTS_LISTENER, ENTRY_BYTES, KvNode, METRICS_LISTENER, PEERS_LISTENER};
 use crate::protocol::{KEY_BYTES, REQUEST_BYTES_MAX};
 
 const USAGE: &str = "\
@@ -269,6 +269,9 @@ fn run(words: &[String], broken: Option<&str>) -> Result<(), String> {
         ..Bounds::default()
     };
     let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
+    if command.metrics.is_some() {
+        shell = shell.saying_metrics_at(METRICS_LISTENER);
+    }
     enough_descriptors(shell.connections_max(), bounds)?;
     let mut peers = Vec::new();
     for (number, address) in &command.peer {

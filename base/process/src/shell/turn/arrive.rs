@@ -34,11 +34,14 @@ impl<M> Turns<'_, M> {
                     Err(Errno::INTR | Errno::CONNABORTED) => continue,
                     Err(_) => return,
                 };
-            if self.table.len() >= self.places_for(listener) && !self.displace(listener) {
+            let is_full = self.table.len() >= self.places_for(listener)
+                || self.accepted[listener] >= self.shell.listeners[listener].places;
+            if is_full && !self.displace(listener) {
                 self.counters.refused += 1;
                 continue;
             }
             self.counters.accepted += 1;
+            self.accepted[listener] += 1;
             // Refused on sockets that are already gone; reading will say so.
             let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
             let stage = match self.shell.listeners[listener].tls {

@@ -60,6 +60,9 @@ impl<M> Turns<'_, M> {
 
     /// One read; nothing to read where nothing is to be read now.
     fn receive(&mut self, connection: Connection) -> Result<Place, Errno> {
+        if self.out.is_closing(connection) {
+            return Err(Errno::AGAIN);
+        }
         let slot = self.table.get(connection);
         let Some(slot) = slot.filter(|slot| slot.stage != Stage::Dialling && !slot.is_paused)
         else {

@@ -59,12 +59,13 @@ impl<M> Turns<'_, M> {
             slot.give_back(kept_bytes);
             waiting::give_back(bytes, kept_bytes);
         }
-        let gets_more = waiting > slot.counted;
-        if slot.origin == Origin::Listener(0) {
-            self.unsent_bytes = self.unsent_bytes - slot.counted + waiting;
+        let mut are_too_many = false;
+        if let Origin::Listener(listener) = slot.origin {
+            let of_all = &mut self.unsent_bytes[listener];
+            *of_all = *of_all - slot.counted + waiting;
+            are_too_many = waiting > slot.counted && *of_all > bounds.unsent_bytes_of_all_max;
             slot.counted = waiting;
         }
-        let are_too_many = gets_more && self.unsent_bytes > bounds.unsent_bytes_of_all_max;
         if behind != behind_before {
             self.out.set_behind(connection, behind);
         }
@@ -76,9 +77,7 @@ impl<M> Turns<'_, M> {
                 self.forget(connection);
             }
         } else if waiting > bounds.unsent_bytes_max
-            || are_too_many
-                && waiting > bounds.unsent_bytes_pause
-                && slot.origin == Origin::Listener(0)
+            || are_too_many && waiting > bounds.unsent_bytes_pause
         {
             self.counters.unsent_full += 1;
             self.lost(connection);

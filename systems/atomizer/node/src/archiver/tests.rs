@@ -177,3 +177,25 @@ fn a_start_from_what_is_no_chain() {
     }
     assert!(Archiver::new(1, &stored(&own)).is_ok());
 }
+
+/// Claim: whoever asks on and on for a block and does not read is hung up on, with no more than a bound waiting for it.
+#[test]
+fn one_that_does_not_read() {
+    let mut last = None;
+    let mut blocks = Vec::new();
+    for count in [200, 1] {
+        let (head, frame) = block(7, last, count);
+        last = Some(head);
+        blocks.push(frame);
+    }
+    let mut scene = Scene::new(&stored(&blocks));
+    let client = of(9);
+    scene.out.open(client);
+    scene.step(Input::Opened { connection: client, listener: 0 });
+    let mut question = Vec::new();
+    write_frame(&mut question, |out| out.extend_from_slice(&1_u64.to_le_bytes()));
+    let asked = 2 * RECENT_BYTES_MAX / blocks[0].len();
+    scene.says(9, &question.repeat(asked));
+    let (bytes, closes) = scene.out.pending(client).unwrap();
+    assert!(closes && (RECENT_BYTES_MAX..RECENT_BYTES_MAX + (1 << 20)).contains(&bytes.len()));
+}

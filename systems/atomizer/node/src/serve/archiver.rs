@@ -7,8 +7,8 @@ use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words};
 use process::store::{Store, StoreOptions, Sync};
 
-use super::{Common, Ending, end_events, events, key};
-use crate::archiver::{Archiver, disk};
+use super::{BOUNDS, Common, Ending, end_events, events, key};
+use crate::archiver::{Archiver, METRICS_LISTENER, disk};
 use crate::protocol::{BLOCK_BYTES_MAX, Hash};
 
 const USAGE: &str = "\
@@ -81,8 +81,10 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
     let folder = command.data.as_ref().ok_or("an archiver stores blocks: --data FOLDER")?;
     let until = Until::told(command.common.parent_pipe).map_err(|error| error.to_string())?;
     let listeners = [("clients", command.common.listen), ("metrics", command.common.metrics)];
-    let bounds = Bounds { unread_bytes_max: BLOCK_BYTES_MAX + (1 << 20), ..Bounds::default() };
-    let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
+    let bounds = Bounds { unread_bytes_max: BLOCK_BYTES_MAX + (1 << 20), ..BOUNDS };
+    let mut shell = Shell::bind(&listeners, bounds)
+        .map_err(|error| error.to_string())?
+        .saying_metrics_at(METRICS_LISTENER);
     shell = shell.dialling(command.atomizers.iter().map(|address| Peer::at(*address)).collect());
     let (store, stored) =
         Store::open_recent(folder, &[disk::LOG], &[], command.store, RECENT_BYTES)

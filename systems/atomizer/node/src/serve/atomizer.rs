@@ -9,10 +9,10 @@ use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 use process::store::{Store, StoreOptions, Sync};
 use replicated::{CELL_NAMES, Config, Settings};
 
-use super::{draw, end_events, events, key};
+use super::{BOUNDS, draw, end_events, events, key};
 use crate::intake;
 use crate::machine::Rules;
-use crate::node::{Atomizer, Options, PEERS_LISTENER, Rung};
+use crate::node::{Atomizer, METRICS_LISTENER, Options, PEERS_LISTENER, Rung};
 use crate::spent::Secret;
 
 const USAGE: &str = "\
@@ -286,8 +286,10 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
     let names = ["clients", "peers", "blocks", "errors", "metrics"];
     let listeners: Vec<_> = names.into_iter().zip(command.listeners).collect();
     // Bound before anything is read from the disk, so that a port that is taken is said at once.
-    let bounds = Bounds { unsent_bytes_max: 2 * UNSENT_BYTES_MAX, ..Bounds::default() };
-    let mut shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
+    let bounds = Bounds { unsent_bytes_max: 2 * UNSENT_BYTES_MAX, ..BOUNDS };
+    let mut shell = Shell::bind(&listeners, bounds)
+        .map_err(|error| error.to_string())?
+        .saying_metrics_at(METRICS_LISTENER);
     shell = shell.dialling(command.peer.iter().map(|(_, address)| Peer::at(*address)).collect());
     let (mut node, store) = command.open()?;
     let counters = store.as_ref().map(Store::counters);

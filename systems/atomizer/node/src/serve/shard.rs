@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words, listen_address};
 
-use super::{Common, Ending, draw};
+use super::{BOUNDS, Common, Ending, draw};
 use crate::protocol::BLOCK_BYTES_MAX;
-use crate::shard::{Lie, Options, Shard};
+use crate::shard::{Lie, METRICS_LISTENER, Options, Shard};
 use crate::spent::Secret;
 
 const USAGE: &str = "\
@@ -98,8 +98,10 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
         ("errors", command.errors),
         ("metrics", command.common.metrics),
     ];
-    let bounds = Bounds { unread_bytes_max: BLOCK_BYTES_MAX + (1 << 20), ..Bounds::default() };
-    let shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
+    let bounds = Bounds { unread_bytes_max: BLOCK_BYTES_MAX + (1 << 20), ..BOUNDS };
+    let shell = Shell::bind(&listeners, bounds)
+        .map_err(|error| error.to_string())?
+        .saying_metrics_at(METRICS_LISTENER);
     let peers = std::iter::once(&archiver).chain(&command.atomizers).chain(&command.shards);
     let shell = shell.dialling(peers.map(|address| Peer::at(*address)).collect());
     shell.announce(&[]).map_err(|error| error.to_string())?;

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use clock::Clock;
 use process::shell::{Bounds, Peer, Shell, Until, Words};
 
-use super::{Common, draw};
+use super::{BOUNDS, Common, draw};
 use crate::protocol::STATUS_BYTES_MAX;
 use crate::spent::Secret;
-use crate::watchtower::{Options, Watchtower};
+use crate::watchtower::{METRICS_LISTENER, Options, Watchtower};
 
 const USAGE: &str = "\
 A watchtower: it answers what became of transactions.
@@ -73,8 +73,10 @@ pub(super) fn run(words: &[String]) -> Result<(), String> {
     };
     let until = Until::told(command.common.parent_pipe).map_err(|error| error.to_string())?;
     let listeners = [("clients", command.common.listen), ("metrics", command.common.metrics)];
-    let bounds = Bounds { unread_bytes_max: STATUS_BYTES_MAX + (1 << 20), ..Bounds::default() };
-    let shell = Shell::bind(&listeners, bounds).map_err(|error| error.to_string())?;
+    let bounds = Bounds { unread_bytes_max: STATUS_BYTES_MAX + (1 << 20), ..BOUNDS };
+    let shell = Shell::bind(&listeners, bounds)
+        .map_err(|error| error.to_string())?
+        .saying_metrics_at(METRICS_LISTENER);
     let peers = command.blocks.iter().chain(&command.errors).map(|address| Peer::at(*address));
     let shell = shell.dialling(peers.collect());
     shell.announce(&[]).map_err(|error| error.to_string())?;

@@ -205,3 +205,13 @@ fn lies_and_limits() {
     assert!(scene.node.trouble().is_some());
     assert_eq!(scene.ask(CLIENT, 1, &[a]), (vec![], vec![1]));
 }
+
+/// Claim: what it has vouched for counts as what is spent does, until a block says what became of it.
+#[test]
+fn vouched_is_held() {
+    let mut scene = Scene::new(None);
+    let told: usize =
+        (0..120).map(|number| scene.ask(CLIENT, number, &[input(0, number)]).0.len()).sum();
+    assert_eq!((told, scene.node.vouched.len()), (100, 100));
+    assert_eq!(scene.ask(CLIENT, 200, &[input(0, 200)]), (vec![], vec![200]));
+}

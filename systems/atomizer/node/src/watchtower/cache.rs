@@ -15,6 +15,12 @@ use crate::spent::Secret;
 /// Where the inputs of a transaction begin in its bytes.
 const INPUTS_AT: usize = 40;
 
+/// Places that are looked at without a look at the names there: with names of chance few look-ups go so far.
+const LOOKED_AT_MAX: usize = 64;
+/// Outputs of one name that are in the table of a block for certain; of more some are left out. A name is made of what makes an
+/// output unlike all others, so more of one are there to make the table slow.
+const SAME_MAX: usize = 8;
+
 /// A block with its table.
 #[derive(Debug, Default)]
 pub struct Indexed {
@@ -48,22 +54,33 @@ impl Indexed {
         let outputs_at = start + INPUTS_AT + 32 * it.inputs.len() + 8;
         let inputs = it.inputs.iter().zip((start + INPUTS_AT..).step_by(32));
         let outputs = it.outputs.iter().zip((outputs_at..).step_by(32));
-        for (name, at) in inputs.chain(outputs) {
+        let inputs = inputs.map(|(name, at)| (name, at, false));
+        for (name, at, is_output) in inputs.chain(outputs.map(|(name, at)| (name, at, true))) {
             if (self.names + 1) * 4 > self.slots.len() * 3 {
                 self.grow(secret);
             }
-            self.names += 1;
-            self.fill(secret.place(name), at);
+            self.names += usize::from(self.fill(secret.place(name), at, is_output));
         }
     }
 
-    fn fill(&mut self, place: u64, at: usize) {
+    /// Whether it has a place now.
+    fn fill(&mut self, place: u64, at: usize, is_output: bool) -> bool {
         let mask = self.slots.len() - 1;
         let mut slot = (place >> 32) as usize & mask;
+        let (mut looked_at, mut same) = (0, 0);
         while self.slots[slot] != 0 {
+            looked_at += 1;
+            if is_output && looked_at > LOOKED_AT_MAX {
+                let there = self.slots[slot] as usize - 1;
+                same += usize::from(self.name(there) == self.name(at));
+                if same >= SAME_MAX {
+                    return false;
+                }
+            }
             slot = (slot + 1) & mask;
         }
         self.slots[slot] = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        true
     }
 
     fn grow(&mut self, secret: &Secret) {
@@ -72,7 +89,7 @@ impl Indexed {
         for at in old.into_iter().filter(|at| *at != 0) {
             let at = at as usize - 1;
             let place = secret.place(self.name(at));
-            self.fill(place, at);
+            self.fill(place, at, false);
         }
     }
 

@@ -97,3 +97,22 @@ fn the_stub() {
     let real = Watchtower::new(Options { says_unspent: false, ..options });
     assert_eq!(real.status(&name(1), &name(2)), (Status::NoHistory, 0));
 }
+
+/// Claim: outputs of one name in one transaction, or in many, make the table of their block neither long nor slow; inputs and
+/// other outputs are found all the same.
+#[test]
+fn many_of_one_name() {
+    let mut blocks = Blocks::new(2, usize::MAX);
+    let same = [7; 4_096];
+    let alone: Vec<(u64, &[u64], &[u64])> =
+        (0..50_000).map(|id| (id, &[][..], &same[..1])).collect();
+    let together: Vec<(u64, &[u64], &[u64])> =
+        (60_000..60_100).map(|id| (id, &[][..], &same[..])).collect();
+    let others: [(u64, &[u64], &[u64]); 2] = [(90_000, &[7], &[8]), (90_001, &[9], &[10])];
+    let list: Vec<_> = alone.into_iter().chain(together).chain(others).collect();
+    add(&mut blocks, 1, &list);
+    assert_eq!(find(&blocks, 0, 7), Some((Status::Spent, 1)));
+    assert_eq!(find(&blocks, 90_000, 7), Some((Status::Spent, 1)));
+    assert_eq!(find(&blocks, 90_000, 8), Some((Status::Unspent, 1)));
+    assert_eq!(find(&blocks, 90_001, 9), Some((Status::Spent, 1)));
+}

@@ -6,6 +6,7 @@ use clock::Instant;
 use process::{Connection, Outputs};
 use wire::frames::next_frame;
 
+use super::http::UNSENT_BYTES_MAX;
 use super::{EchoNode, RECORDS_MAX, What};
 use crate::commits::Commit;
 use crate::events::Stage;
@@ -27,6 +28,9 @@ impl EchoNode {
     ) {
         let read: Result<(), ()> = out.read_pieces(bytes, |rest, out| {
             let Some(frame) = next_frame(rest).map_err(drop)? else { return Ok(None) };
+            if out.unsent(connection) > UNSENT_BYTES_MAX {
+                return Err(());
+            }
             let request = read_request(frame.payload).map_err(drop)?;
             self.request(now, connection, request, out);
             Ok(Some(frame.used))

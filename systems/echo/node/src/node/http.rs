@@ -6,11 +6,14 @@ use std::time::Duration;
 use clock::Instant;
 use process::{Connection, Outputs};
 
-use super::{Departure, EchoNode, What};
+use super::{Departure, EchoNode, WAITING_MAX, What};
 use crate::faults::{Lie, Struck};
 use crate::http_face::{self, HttpReply};
 use crate::metrics::{self, Said};
 use crate::protocol::Code;
+
+/// With more than this to be sent, whoever asks on is hung up on.
+pub(super) const UNSENT_BYTES_MAX: usize = 64 << 20;
 
 impl EchoNode {
     pub(super) fn read_http(
@@ -69,6 +72,9 @@ impl EchoNode {
             self.http_served(now, connection, reply, struck, out);
             return;
         }
+        if self.departures.len() >= 2 * WAITING_MAX {
+            return out.close(connection);
+        }
         self.lines[connection.index()].last_departure = departure;
         self.leave(departure, connection, What::Http(reply, struck));
     }
@@ -116,6 +122,9 @@ impl EchoNode {
 }
 
 pub(super) fn http_say(connection: Connection, reply: HttpReply, out: &mut Outputs) {
+    if out.unsent(connection) > UNSENT_BYTES_MAX {
+        return out.close(connection);
+    }
     reply.write(out.send(connection));
     if !reply.keep_alive {
         out.close(connection);

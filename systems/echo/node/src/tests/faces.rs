@@ -272,3 +272,19 @@ fn arbitrary_bytes() {
         assert!(with(&stage.answers(), Code::Committed).contains(&2), "round {round}");
     }
 }
+
+/// Claim: whoever asks for long answers and does not read is hung up on, with no more than a bound waiting for it, whether the
+/// answers leave at once or after their service.
+#[test]
+fn answers_that_are_not_read() {
+    for service in [Duration::ZERO, Duration::from_millis(5)] {
+        let (mut rehearsal, connection) = http(Options { service, ..Options::default() });
+        let request = b"GET /bytes/8000000 HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100);
+        rehearsal.send(connection, &request);
+        rehearsal.advance(ms(5));
+        // One that was served later leaves alone, and the rehearsal takes what has left.
+        let bytes = rehearsal.take_bytes(connection).len();
+        assert!(bytes < 80_000_000, "{bytes}");
+        assert_eq!(rehearsal.is_open(connection), !service.is_zero());
+    }
+}
