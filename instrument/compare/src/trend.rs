@@ -70,7 +70,7 @@ pub fn trend(name: &str, runs: &[Recorded<'_>], margin: f64) -> Trend {
     }
 }
 
-/// Change points among the values that are there.
+/// Change points among the values that are there; the search leaves out those at zero.
 fn changes(values: &[Option<f64>], margin: f64) -> Vec<TrendChange> {
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(run, value)| Some((run, (*value)?))).collect();
@@ -111,4 +111,21 @@ fn headline(run: &RunResult) -> Vec<(String, String, ComparedUnit, f64)> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: neither a run without the number nor one at zero hides a change of level, and the change names its run.
+    #[test]
+    fn a_run_at_zero_hides_nothing() {
+        let mut values = vec![Some(100.0); 21];
+        values.extend([Some(50.0); 10]);
+        values[3] = None;
+        values[20] = Some(0.0);
+        let found = changes(&values, 0.05);
+        let all: Vec<_> = found.iter().map(|it| (it.run, it.from, it.to)).collect();
+        assert_eq!(all, [(21, 100.0, 50.0)]);
+    }
 }

@@ -31,15 +31,16 @@ pub struct ChangePoint {
     pub to: f64,
 }
 
-/// The change points of a history of positive values, oldest first: levels that differ by more than `margin` (0.05 is a
-/// factor of 1.05). Of more than [`RUNS_MAX`] values none are looked for.
+/// The change points of a history, oldest first: levels that differ by more than `margin` (0.05 is a factor of 1.05). Values
+/// that have no logarithm are left out, and of more than [`RUNS_MAX`] others all but the last so many.
 #[must_use]
 pub fn change_points(values: &[f64], margin: f64) -> Vec<ChangePoint> {
-    let is_positive = values.iter().all(|value| value.is_finite() && *value > 0.0);
-    if !is_positive || values.len() > RUNS_MAX {
-        return Vec::new();
-    }
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let is_positive = |(_, value): &(usize, f64)| value.is_finite() && *value > 0.0;
+    // With their places in the history.
+    let mut kept: Vec<(usize, f64)> =
+        values.iter().copied().enumerate().filter(is_positive).collect();
+    kept.drain(..kept.len().saturating_sub(RUNS_MAX));
+    let logs: Vec<f64> = kept.iter().map(|(_, value)| value.ln()).collect();
     let mut places = vec![0, logs.len()];
     // Stretches still to be parted.
     let mut open = vec![(0, logs.len())];
@@ -64,13 +65,16 @@ pub fn change_points(values: &[f64], margin: f64) -> Vec<ChangePoint> {
         let Some((index, _)) = most.filter(|(_, doubt)| *doubt >= CHANCE_MAX) else { break };
         places.remove(index);
     }
-    let level = |of: &[f64]| median(&mut of.to_vec()).unwrap_or(f64::NAN);
+    let level = |of: &[(usize, f64)]| {
+        let mut values: Vec<f64> = of.iter().map(|(_, value)| *value).collect();
+        median(&mut values).unwrap_or(f64::NAN)
+    };
     places
         .windows(3)
         .map(|three| ChangePoint {
-            at: three[1],
-            from: level(&values[three[0]..three[1]]),
-            to: level(&values[three[1]..three[2]]),
+            at: kept[three[1]].0,
+            from: level(&kept[three[0]..three[1]]),
+            to: level(&kept[three[1]..three[2]]),
         })
         .collect()
 }
@@ -182,5 +186,21 @@ mod tests {
             let found = change_points(&of(seed, 1.2), 0.05);
             assert!(found.iter().any(|it| it.at.abs_diff(25) <= 2), "{seed}: {found:?}");
         }
+    }
+
+    /// Claim: runs at zero are left out and of a long history the last are looked at, and places stay those of the history.
+    #[test]
+    fn zeros_and_long_histories() {
+        let places =
+            |of: &[f64]| -> Vec<usize> { change_points(of, 0.05).iter().map(|it| it.at).collect() };
+        let mut with_zero = history(&[(21, 100.0), (10, 50.0)]);
+        with_zero[20] = 0.0;
+        assert_eq!(places(&with_zero), [21]);
+        with_zero[5] = f64::NAN;
+        assert_eq!(places(&with_zero), [21]);
+        let long = history(&[(RUNS_MAX - 300, 100.0), (500, 50.0)]);
+        assert_eq!(places(&long), [RUNS_MAX - 300]);
+        let forgotten = history(&[(200, 100.0), (RUNS_MAX, 50.0)]);
+        assert_eq!(places(&forgotten), []);
     }
 }

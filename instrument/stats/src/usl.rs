@@ -36,7 +36,7 @@ pub struct Scalability {
     pub alpha_interval: (f64, f64),
     /// 95 % interval of β.
     pub beta_interval: (f64, f64),
-    /// Clients at which throughput is highest; `None` where that is beyond [`BEYOND_MAX`] times the most measured.
+    /// Clients at which throughput is highest, at least one; `None` where that is beyond [`BEYOND_MAX`] times the most measured.
     pub peak_clients: Option<f64>,
     /// Throughput there, per second.
     pub peak_per_s: Option<f64>,
@@ -78,8 +78,10 @@ pub fn fit(levels: &[Level]) -> Option<Scalability> {
     };
     let [gamma, alpha, beta] = all;
     let most = levels.iter().map(|it| it.clients).fold(0.0, f64::max);
-    let peak = ((1.0 - alpha).max(0.0) / beta).sqrt();
-    let peak_clients = Some(peak).filter(|it| it.is_finite() && *it <= BEYOND_MAX * most);
+    // With α above one each client after the first costs more than it brings.
+    let peak = if alpha > 1.0 { 1.0 } else { ((1.0 - alpha) / beta).sqrt() };
+    let peak_clients =
+        Some(peak).filter(|it| it.is_finite() && *it <= BEYOND_MAX * most).map(|it| it.max(1.0));
     Some(Scalability {
         gamma,
         alpha,
@@ -199,5 +201,24 @@ mod tests {
         let far = fit(&levels([100.0, 0.01, 0.000_01], 0.0)).unwrap();
         assert_eq!((far.peak_clients, far.peak_per_s), (None, None), "{far:?}");
         assert_eq!(fit(&levels([100.0, 0.05, 0.001], 0.0)[..5]), None);
+    }
+
+    /// Claim: a system that one client saturates, so that each more costs, has its peak at that one client, not at none.
+    #[test]
+    fn the_peak_is_at_one_client_or_more() {
+        let fitted = |per_s: [f64; 6]| {
+            let level = |(clients, per_s)| Level { clients, per_s };
+            fit(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+                .into_iter()
+                .zip(per_s)
+                .map(level)
+                .collect::<Vec<_>>())
+        };
+        let falls = fitted([100.0, 70.0, 50.0, 40.0, 30.0, 20.0]).unwrap();
+        assert_eq!(falls.peak_clients, Some(1.0), "{falls:?}");
+        assert!((falls.peak_per_s.unwrap() - 101.0).abs() < 1.0, "{falls:?}");
+        let of_alpha = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0].map(|it| throughput([100.0, 1.5, 0.0], it));
+        let falls = fitted(of_alpha).unwrap();
+        assert_eq!(falls.peak_clients, Some(1.0), "{falls:?}");
     }
 }

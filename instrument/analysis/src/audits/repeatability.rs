@@ -36,17 +36,22 @@ pub(crate) fn audit(settings: &[SettingResult]) -> Vec<AuditResult> {
 fn of_setting(setting: &SettingResult) -> Finding {
     let medians: Vec<Spot> = setting.trials.iter().filter_map(median_of).collect();
     let goodputs: Vec<Spot> = setting.trials.iter().map(goodput_of).map(Spot::of).collect();
-    let (Some(latency), Some(goodput)) = (Spread::of(&medians), Spread::of(&goodputs)) else {
-        return skipped("fewer than two trials have numbers to compare");
+    let (latency, goodput) = (Spread::of(&medians), Spread::of(&goodputs));
+    let share = |spread: &Spread| percent(spread.relative);
+    let differs = match (&latency, &goodput) {
+        (Some(latency), Some(goodput)) => {
+            format!("p50 differs by {} and goodput by {}", share(latency), share(goodput))
+        }
+        (Some(latency), None) => format!("p50 differs by {}", share(latency)),
+        (None, Some(goodput)) => {
+            format!("goodput differs by {} (fewer than two have a p50)", share(goodput))
+        }
+        (None, None) => return skipped("fewer than two trials have numbers to compare"),
     };
-    let said = format!(
-        "over {} trials p50 differs by {} and goodput by {}",
-        setting.trials.len(),
-        percent(latency.relative),
-        percent(goodput.relative)
-    );
+    let said = format!("over {} trials {differs}", setting.trials.len());
     let worst = [&latency, &goodput]
         .into_iter()
+        .flatten()
         .filter(|spread| !spread.intervals_meet)
         .map(|spread| spread.relative)
         .fold(0.0, f64::max);
@@ -61,7 +66,11 @@ fn of_setting(setting: &SettingResult) -> Finding {
     } else {
         ok(said)
     };
-    finding.with("latency", latency.relative).with("goodput", goodput.relative)
+    let spreads = [("latency", latency), ("goodput", goodput)];
+    spreads.into_iter().fold(finding, |finding, (name, spread)| match spread {
+        Some(spread) => finding.with(name, spread.relative),
+        None => finding,
+    })
 }
 
 /// Whether somebody wrote a threshold that decides.
@@ -184,5 +193,36 @@ mod tests {
         assert_eq!(audit(&[setting(1)])[0].outcome, AuditOutcome::Ok);
         apart.trials.pop();
         assert!(audit(&[apart]).is_empty());
+    }
+
+    /// Claim: goodput is compared where the experiment does not ask for p50, and so where one trial committed nothing.
+    #[test]
+    fn goodput_without_p50() {
+        let of = |step: usize, outcome: Outcome| {
+            let mut trial = Trial::clean();
+            trial.percentiles = vec![0.99];
+            trial.rows = trial.rows.into_iter().step_by(step).collect();
+            let rows = &mut trial.rows;
+            (0..).zip(rows).for_each(|(tx, old)| *old = row(tx, old.due, 2_000_000, outcome));
+            trial.result()
+        };
+        let committed = Outcome::Committed;
+        for (other, outcome) in
+            [(of(10, committed), AuditOutcome::Failed), (of(1, committed), AuditOutcome::Ok)]
+        {
+            let trials = vec![other, of(1, committed)];
+            let setting = SettingResult { trials, ..SettingResult::default() };
+            let found = audit(&[setting]).remove(0);
+            assert_eq!(found.outcome, outcome, "{}", found.detail);
+            assert!(found.detail.contains("over 2 trials goodput differs"), "{}", found.detail);
+            assert_eq!(
+                found.figures.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(),
+                ["goodput"]
+            );
+        }
+        let dead = of(1, Outcome::Rejected(model::Class::Server));
+        let setting =
+            SettingResult { trials: vec![dead, of(1, committed)], ..SettingResult::default() };
+        assert_eq!(audit(&[setting])[0].outcome, AuditOutcome::Failed);
     }
 }

@@ -311,7 +311,7 @@ fn conclude(steps: Vec<StepResult>) -> StepsResult {
         return StepsResult { steps, ..StepsResult::default() };
     };
     let first_bad = steps[..=top].iter().position(|step| !step.keeps_up);
-    let knee = first_bad.and_then(|bad| bad.checked_sub(1));
+    let knee = first_bad.and_then(|bad| steps[..bad].iter().rposition(kept));
     // Where the load stays at its highest for several steps, the last of them has had the longest time.
     let last_top = (top..steps.len())
         .take_while(|index| asked(&steps[*index]) >= asked(&steps[top]))
@@ -323,7 +323,7 @@ fn conclude(steps: Vec<StepResult>) -> StepsResult {
     let share = ratio(steps[worst].goodput_per_s, steps[peak].goodput_per_s);
     let collapses = first_bad.is_some() && share < COLLAPSE;
     let recovers = first_bad
-        .and_then(|_| steps[last_top + 1..].iter().position(|step| step.keeps_up))
+        .and_then(|_| steps[last_top + 1..].iter().position(kept))
         .map(|after| last_top + 1 + after);
     let mut result =
         StepsResult { knee, peak: Some(peak), collapses, recovers, ..StepsResult::default() };
@@ -332,6 +332,11 @@ fn conclude(steps: Vec<StepResult>) -> StepsResult {
     }
     result.steps = steps;
     result
+}
+
+/// True of a step that kept up with something: one in which nothing was due has neither kept up nor failed to.
+fn kept(step: &StepResult) -> bool {
+    step.keeps_up && step.offered_per_s > 0.0
 }
 
 /// The load of a step, in words.
@@ -394,8 +399,11 @@ fn words(
     }
     match of.recovers {
         Some(again) => words.push_str(&format!("; it keeps up again at {}", told(&steps[again]))),
-        None if last_top + 1 < steps.len() => words.push_str("; it does not keep up again"),
-        None => {}
+        None if last_top + 1 == steps.len() => {}
+        None if steps[last_top + 1..].iter().all(|step| step.offered_per_s <= 0.0) => {
+            words.push_str("; nothing fell due after that");
+        }
+        None => words.push_str("; it does not keep up again"),
     }
     words
 }
@@ -439,5 +447,29 @@ mod tests {
         assert!(never.words.starts_with("saturated at the first step"), "{}", never.words);
         assert!(never.words.ends_with("does not keep up again"), "{}", never.words);
         assert!(conclude(Vec::new()).words.is_empty());
+    }
+
+    /// Claim: a step in which nothing was due is neither kept nor recovered in, nor the knee: a system that hangs at the top
+    /// does not keep up again because its clients still wait; one that goes on after a pause does.
+    #[test]
+    fn nothing_due_says_nothing() {
+        let clients = |all: [(u64, f64, f64); 4]| {
+            let of = |(clients, offered, goodput)| StepResult {
+                generators: None,
+                clients: Some(clients),
+                planned_per_s: None,
+                ..step(1, offered, goodput)
+            };
+            conclude(all.map(of).to_vec())
+        };
+        let hung = clients([(2, 200.0, 200.0), (8, 10.0, 2.0), (4, 0.0, 0.0), (2, 0.0, 0.0)]);
+        assert_eq!((hung.knee, hung.recovers), (Some(0), None), "{}", hung.words);
+        assert!(hung.words.ends_with("; nothing fell due after that"), "{}", hung.words);
+        let paused = clients([(2, 200.0, 200.0), (0, 0.0, 0.0), (8, 800.0, 300.0), (2, 0.0, 0.0)]);
+        assert_eq!((paused.knee, paused.recovers), (Some(0), None), "{}", paused.words);
+        let back = clients([(2, 200.0, 200.0), (8, 800.0, 9.0), (0, 0.0, 0.0), (2, 200.0, 200.0)]);
+        assert_eq!((back.knee, back.recovers), (Some(0), Some(3)), "{}", back.words);
+        let never = clients([(2, 200.0, 200.0), (8, 800.0, 9.0), (4, 400.0, 9.0), (2, 0.0, 0.0)]);
+        assert!(never.words.ends_with("; it does not keep up again"), "{}", never.words);
     }
 }

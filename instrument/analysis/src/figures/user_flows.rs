@@ -99,12 +99,22 @@ impl Part for UserFlows {
     /// A user's rows are followed from one to the next: where there are flows, there are no shares.
     fn carry(&mut self, _: &mut Carry<'_>) {}
 
-    fn add_to(&mut self, _: &Known<'_>, result: &mut TrialResult) {
+    fn add_to(&mut self, trial: &Known<'_>, result: &mut TrialResult) {
         if self.steps.is_empty() {
             return;
         }
         let users: Vec<OnTheWay> = self.on_the_way.drain().map(|(_, user)| user).collect();
-        users.iter().for_each(|user| self.arrived(user));
+        let facts = trial.facts;
+        let is_cut = !facts.complete
+            || !facts.interrupted().is_empty()
+            || facts.load.agents.iter().any(|agent| !agent.lost.is_empty());
+        for user in &users {
+            // All of them may have had a step to come: a trial that was cut does not tell.
+            match is_cut {
+                true => self.left_out += u64::from(self.grid.holds(user.due)),
+                false => self.arrived(user),
+            }
+        }
         let seconds = to_f64(result.window_ns.unsigned_abs()) / 1e9;
         let mut all = Flow::default();
         for (_, flow) in &self.flows {
@@ -283,5 +293,24 @@ mod tests {
     #[test]
     fn no_flows() {
         assert_eq!(Trial::clean().result().flows, None);
+    }
+
+    /// Claim: of a user whom the end of a cut trial found between two steps nothing is told; a trial that came to its end takes
+    /// him for one who left early.
+    #[test]
+    fn cut_between_two_steps() {
+        let of = |cut: fn(&mut Trial)| {
+            let mut trial = Trial::clean();
+            trial.facts.declared.kinds =
+                vec![step(true, false), step(false, false), step(false, true)];
+            let begun = row(0, 9_000 * MS, 2 * MS, Outcome::Committed);
+            trial.rows = vec![Row { client: 7, ..begun }];
+            cut(&mut trial);
+            let flows = trial.result().flows.unwrap();
+            (flows.all.begun, flows.all.completed, flows.left_out)
+        };
+        assert_eq!(of(|_| {}), (1, 1, 0));
+        assert_eq!(of(|it| it.facts.load.interrupted = "stopped by Ctrl-C".into()), (0, 0, 1));
+        assert_eq!(of(|it| it.facts.complete = false), (0, 0, 1));
     }
 }

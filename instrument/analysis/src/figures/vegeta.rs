@@ -13,6 +13,7 @@ use stats::Histogram;
 use stats::carry::Carry;
 
 use crate::figures::block::Values;
+use crate::figures::float::to_f64;
 use crate::figures::known::Known;
 use crate::figures::part::Part;
 
@@ -182,6 +183,11 @@ impl Vegeta {
             .map(|(_, index)| crate::figures::groups::error_text(texts, index))
             .collect()
     }
+}
+
+/// A time of the table, ns; `None` where nothing was sent.
+pub(crate) fn time(trial: &TrialResult, of: fn(&VegetaResult) -> i64) -> Option<f64> {
+    (trial.vegeta.requests > 0).then(|| to_f64(of(&trial.vegeta)))
 }
 
 /// Rate, throughput and success as vegeta's `Metrics.Close` divides them: an attack of no length (one request)

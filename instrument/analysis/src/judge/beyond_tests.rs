@@ -131,12 +131,37 @@ fn verdicts() {
         ("the largest", takes(100, 10, |tx, _| if tx == 500 { SECOND } else { MS }), "max < 500ms", None, Answer::Failed, Verdict::Fail, "failed, 99"),
         ("the largest is own lag", stopped(takes(100, 10, |_, _| 100 * MS)), "max < 110ms", None, Answer::Invalid, Verdict::Invalid, "failed, 99"),
         ("the mean is own lag", stopped(takes(100, 10, |_, _| 100 * MS)), "mean < 100500us", None, Answer::Invalid, Verdict::Invalid, "failed, 99"),
+        ("the mean is own lag, sides swapped", stopped(takes(100, 10, |_, _| 100 * MS)), "100500us > mean", None, Answer::Invalid, Verdict::Invalid, "failed, 99"),
     ];
     for (name, trial, expr, confidence, answer, verdict, before) in cases {
         let found = judged(trial, expr, confidence);
         let told = &found.thresholds[0];
         let said = format!("{name}, {expr} (before: {before}): {told:?}; {}", found.reason);
         assert_eq!((told.answer, found.verdict), (answer, verdict), "{said}");
+    }
+}
+
+/// Claim: where nothing was sent, vegeta's times are not there, so that no limit of theirs is kept; its shares and rates are
+/// zero and break theirs.
+#[test]
+fn vegeta_of_nothing_sent() {
+    let mut trial = Trial::clean();
+    for old in &mut trial.rows {
+        *old = row(old.tx, old.due, MS, Outcome::Rejected(Class::Transport));
+        old.sent = model::NO_STAMP;
+    }
+    for (expr, answer, verdict) in [
+        ("vegeta.p99 < 500ms", Answer::Invalid, Verdict::Invalid),
+        ("vegeta.mean < 500ms", Answer::Invalid, Verdict::Invalid),
+        ("vegeta.max <= 1s", Answer::Invalid, Verdict::Invalid),
+        ("vegeta.wait < 1s", Answer::Invalid, Verdict::Invalid),
+        ("vegeta.attack < 30s", Answer::Invalid, Verdict::Invalid),
+        ("vegeta.success >= 99%", Answer::Failed, Verdict::Fail),
+        ("vegeta.throughput >= 100/s", Answer::Failed, Verdict::Fail),
+    ] {
+        let found = judged(trial.clone(), expr, None);
+        let told = &found.thresholds[0];
+        assert_eq!((told.answer, found.verdict), (answer, verdict), "{expr}: {told:?}");
     }
 }
 

@@ -67,7 +67,8 @@ fn result(law: &Scalability, most: u64) -> ScalabilityLaw {
     let residual_max = law.residuals.iter().map(|it| it.abs()).fold(0.0, f64::max);
     let peak = match (law.peak_clients, law.peak_per_s) {
         (Some(clients), Some(per_s)) => {
-            format!("most goodput, {per_s:.0}/s, with {clients:.0} clients")
+            let noun = if clients < 1.5 { "client" } else { "clients" };
+            format!("most goodput, {per_s:.0}/s, with {clients:.0} {noun}")
         }
         _ => format!("no peak up to {} clients; beyond, nothing is known", 2 * most),
     };

@@ -213,8 +213,8 @@ fn compare(
     } else if let Some((answer, counted)) = &decided {
         compared.answer = *answer;
         compared.detail = in_words(*answer, counted, threshold.confidence);
-    } else if let Some(less_own) = mean_less_own(comparison, trial)
-        && comparison.operator.holds(less_own, right) != holds
+    } else if let Some((less_own, holds_less_own)) = less_own(comparison, (left, right), trial)
+        && holds_less_own != holds
         && threshold.level != Level::Saturated
     {
         compared.answer = Answer::Invalid;
@@ -238,9 +238,23 @@ fn compare(
     compared
 }
 
-/// The mean response time, if it is what is compared, less the instrument's own lag.
-fn mean_less_own(comparison: &Comparison, trial: &TrialResult) -> Option<f64> {
-    let Operand::Name(name) = &comparison.left else { return None };
+/// The mean response time, if it is what is compared, less the instrument's own lag, and whether the comparison holds of it.
+fn less_own(
+    comparison: &Comparison,
+    (left, right): (f64, f64),
+    trial: &TrialResult,
+) -> Option<(f64, bool)> {
+    let operator = comparison.operator;
+    match mean_less_own(&comparison.left, trial) {
+        Some(less_own) => Some((less_own, operator.holds(less_own, right))),
+        None => mean_less_own(&comparison.right, trial)
+            .map(|less_own| (less_own, operator.holds(left, less_own))),
+    }
+}
+
+/// A side less the instrument's own lag, if it is the mean response time.
+fn mean_less_own(side: &Operand, trial: &TrialResult) -> Option<f64> {
+    let Operand::Name(name) = side else { return None };
     let crate::names::metric_names::Name::Distribution { of: Of::Due | Of::Committed, word, stage } =
         parse_name(name)?
     else {

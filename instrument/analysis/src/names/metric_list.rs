@@ -11,6 +11,7 @@ use model::result::{
 use model::series::OWN_PROCESSOR;
 
 use crate::figures::float::to_f64;
+use crate::figures::vegeta::time as vegeta_time;
 use crate::names::need::Need;
 use crate::names::unit::Unit;
 
@@ -433,7 +434,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
         some(t.counts.unknown)
     }),
     entry("vegeta.attack", Ns, Vegeta, SENT, "from the first send to the last", |t| {
-        Some(to_f64(t.vegeta.attack_ns))
+        vegeta_time(t, |v| v.attack_ns)
     })
     .once("attack"),
     Entry {
@@ -441,26 +442,26 @@ pub(crate) const ENTRIES: &[Entry] = &[
         ..entry("vegeta.codes", Unit::Text, Vegeta, CODES, "how often each status came", |_| None)
             .once("codes")
     },
-    entry("vegeta.max", Ns, Vegeta, SERVICE, "largest", |t| Some(to_f64(t.vegeta.max_ns))),
-    entry("vegeta.mean", Ns, Vegeta, SERVICE, "mean", |t| Some(to_f64(t.vegeta.mean_ns))),
-    entry("vegeta.min", Ns, Vegeta, SERVICE, "smallest", |t| Some(to_f64(t.vegeta.min_ns))),
-    entry("vegeta.p50", Ns, Vegeta, SERVICE, "median", |t| Some(to_f64(t.vegeta.p50_ns))),
-    entry("vegeta.p90", Ns, Vegeta, SERVICE, "p90", |t| Some(to_f64(t.vegeta.p90_ns))),
-    entry("vegeta.p95", Ns, Vegeta, SERVICE, "p95", |t| Some(to_f64(t.vegeta.p95_ns))),
-    entry("vegeta.p99", Ns, Vegeta, SERVICE, "p99", |t| Some(to_f64(t.vegeta.p99_ns))),
+    entry("vegeta.max", Ns, Vegeta, SERVICE, "largest", |t| vegeta_time(t, |v| v.max_ns)),
+    entry("vegeta.mean", Ns, Vegeta, SERVICE, "mean", |t| vegeta_time(t, |v| v.mean_ns)),
+    entry("vegeta.min", Ns, Vegeta, SERVICE, "smallest", |t| vegeta_time(t, |v| v.min_ns)),
+    entry("vegeta.p50", Ns, Vegeta, SERVICE, "median", |t| vegeta_time(t, |v| v.p50_ns)),
+    entry("vegeta.p90", Ns, Vegeta, SERVICE, "p90", |t| vegeta_time(t, |v| v.p90_ns)),
+    entry("vegeta.p95", Ns, Vegeta, SERVICE, "p95", |t| vegeta_time(t, |v| v.p95_ns)),
+    entry("vegeta.p99", Ns, Vegeta, SERVICE, "p99", |t| vegeta_time(t, |v| v.p99_ns)),
     entry("vegeta.rate", PerSecond, Vegeta, SENT, "requests ÷ attack", |t| Some(t.vegeta.rate))
         .once("rate"),
     entry("vegeta.requests", Count, Vegeta, SENT, "all results", |t| some(t.vegeta.requests))
         .once("requests"),
     entry("vegeta.success", Ratio, Vegeta, SUCCESS, "statuses 200 to 399 ÷ requests", |t| {
-        Some(t.vegeta.success)
+        (t.counts.due > 0).then_some(t.vegeta.success)
     }),
     entry("vegeta.throughput", PerSecond, Vegeta, COMMITTED, "successes ÷ (attack + wait)", |t| {
         Some(t.vegeta.throughput)
     })
     .once("throughput"),
     entry("vegeta.wait", Ns, Vegeta, SERVICE, "from the last send to the last answer", |t| {
-        Some(to_f64(t.vegeta.wait_ns))
+        vegeta_time(t, |v| v.wait_ns)
     })
     .once("wait"),
 ];
