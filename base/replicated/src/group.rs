@@ -231,7 +231,8 @@ impl Group {
     /// lets no replica in that has not caught up; [`Group::voters`] says when it is done. It is forgotten when another leads.
     ///
     /// # Errors
-    /// When this replica does not lead, is not connected to a replica of this number, or none would be left.
+    /// When this replica does not lead, is not connected to a replica of this number, or none, or no
+    /// majority that is there, would be left.
     pub fn want_vote(&mut self, number: u8, has_vote: bool) -> Result<(), NoChange> {
         if !self.replica.is_leader() {
             return Err(NoChange::NotLeader);
@@ -240,11 +241,24 @@ impl Group {
         if is_voter && !has_vote && self.replica.members().count() == 1 {
             return Err(NoChange::Last);
         }
+        if is_voter && !has_vote && !self.goes_on_without(number) {
+            return Err(NoChange::WouldStop);
+        }
         if has_vote && !is_voter && !self.links.knows(number) {
             return Err(NoChange::Unknown);
         }
         self.standing.want(number, has_vote);
         Ok(())
+    }
+
+    /// Whether a majority of the others that have a vote is there.
+    fn goes_on_without(&self, number: u8) -> bool {
+        let own = self.replica.id();
+        let is_there = |id: &ReplicaId| {
+            *id == own || self.links.speakers().any(|it| !it.is_blank() && it.id == *id)
+        };
+        let stay = || self.replica.members().iter().filter(|id| number_of(*id) != number);
+        2 * stay().filter(is_there).count() > stay().count()
     }
 
     /// Messages that were dropped, connections between replicas that were refused, and why the last one was.

@@ -61,7 +61,7 @@ impl Batch {
     /// How many of its records a reader finds after a loss of power in the middle of writing them, the first of which has
     /// the number `first`: all sectors up to some byte are there, or any of them, as disks write in any order.
     fn torn(&self, first: u64, random: &mut Random) -> usize {
-        let header = Header { sequence: 1, first, stamp: 1 };
+        let header = Header { sequence: 1, first, stamp: 1, next_stamp: 2 };
         let mut image = Vec::new();
         format::write_header(&header, &mut image);
         let behind_header = image.len();

@@ -4,12 +4,13 @@
 //! A segment is a [`Header`] of [`HEADER_BYTES`] and records behind it, each at a multiple of eight:
 //!
 //! ```text
-//! header: magic (8) │ sequence u64 │ first u64 │ stamp u32 │ CRC-32 of these u32 │ zeros to 64
+//! header: magic (8) │ sequence u64 │ first u64 │ stamp u32 │ CRC-32 of these u32 │ next stamp u32 │ CRC-32 of these u32 │ zeros to 64
 //! record: CRC-32 of all behind it u32 │ length u32 │ number u64 │ behind u32 │ stamp u32 │ bytes │ zeros to 8
 //! ```
 //!
 //! All numbers are little-endian. The stamp is drawn at random for each segment and never leaves the node, so that neither what its
-//! file held in an earlier life nor what a client hides in the bytes of a record is ever taken for its own. `behind` is how many records before this one were not yet durable
+//! file held in an earlier life nor what a client hides in the bytes of a record is ever taken for its own; the segment
+//! before says which one it will be, so that this holds of a segment whose own header is lost, too. `behind` is how many records before this one were not yet durable
 //! when this one was written: a record behind a broken one that says that the broken one was durable proves that
 //! something durable was lost. Without such a proof the broken one is the torn end of a write that was never acknowledged.
 
@@ -21,8 +22,9 @@ pub const HEADER_BYTES: usize = 64;
 pub const RECORD_HEADER_BYTES: usize = 24;
 
 const MAGIC: [u8; 8] = *b"records\x01";
-/// Bytes of the header that its checksum covers.
+/// Bytes of the header that its checksum covers, and that of the next stamp.
 const COVERED_BYTES: usize = 28;
+const NEXT_COVERED_BYTES: usize = 36;
 
 /// What stands at the beginning of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Header {
     pub first: u64,
     /// What its records carry. Not zero.
     pub stamp: u32,
+    /// What those of the next segment will carry; 0: not known, as in logs of earlier versions.
+    pub next_stamp: u32,
 }
 
 /// The records of a segment.
@@ -70,6 +74,9 @@ pub fn write_header(header: &Header, out: &mut Vec<u8>) {
     out.extend_from_slice(&header.stamp.to_le_bytes());
     let checksum = crc32fast::hash(&out[start..]);
     out.extend_from_slice(&checksum.to_le_bytes());
+    out.extend_from_slice(&header.next_stamp.to_le_bytes());
+    let checksum = crc32fast::hash(&out[start..]);
+    out.extend_from_slice(&checksum.to_le_bytes());
     out.resize(start + HEADER_BYTES, 0);
 }
 
@@ -79,10 +86,13 @@ pub fn read_header(bytes: &[u8]) -> Option<Header> {
     let covered = bytes.get(..HEADER_BYTES)?.get(..COVERED_BYTES)?;
     let is_whole =
         covered[..8] == MAGIC && u32_at(bytes, COVERED_BYTES)? == crc32fast::hash(covered);
+    let is_next_known =
+        u32_at(bytes, NEXT_COVERED_BYTES)? == crc32fast::hash(&bytes[..NEXT_COVERED_BYTES]);
     let header = Header {
         sequence: u64_at(bytes, 8)?,
         first: u64_at(bytes, 16)?,
         stamp: u32_at(bytes, 24)?,
+        next_stamp: if is_next_known { u32_at(bytes, 32)? } else { 0 },
     };
     is_whole.then_some(header)
 }
@@ -147,6 +157,14 @@ pub fn was_durable(bytes: &[u8], from: usize, number: u64, stamp: Option<u32>) -
     false
 }
 
+/// Whether any whole record has this stamp.
+#[must_use]
+pub fn holds_stamp(bytes: &[u8], stamp: u32) -> bool {
+    (HEADER_BYTES..bytes.len())
+        .step_by(8)
+        .any(|at| u32_at(bytes, at + 20) == Some(stamp) && read_record(bytes, at).is_some())
+}
+
 struct Record {
     number: u64,
     durable: u64,
@@ -179,7 +197,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const HEADER: Header = Header { sequence: 3, first: 100, stamp: 0x5EED };
+    const HEADER: Header = Header { sequence: 3, first: 100, stamp: 0x5EED, next_stamp: 0xBED };
 
     /// Records of lengths 0, 7, 14, … written two at a time, each two durable before the next; and where each ends.
     fn segment(count: u64) -> (Vec<u8>, Vec<usize>) {
@@ -271,10 +289,19 @@ mod tests {
         }
     }
 
-    /// Claim: a header with any byte wrong is none.
+    /// Claim: a header with any byte wrong is none; one without a next stamp, as earlier versions wrote it, or with a wrong one
+    /// is one that knows none.
     #[test]
     fn headers() {
         let (bytes, _) = segment(0);
+        let mut earlier = bytes.clone();
+        earlier[32..40].fill(0);
+        assert_eq!(read_header(&earlier), Some(Header { next_stamp: 0, ..HEADER }));
+        for at in 32..40 {
+            let mut wrong = bytes.clone();
+            wrong[at] ^= 1;
+            assert_eq!(read_header(&wrong), Some(Header { next_stamp: 0, ..HEADER }), "{at}");
+        }
         for at in 0..32 {
             let mut wrong = bytes.clone();
             wrong[at] ^= 1;

@@ -190,8 +190,10 @@ impl Log {
         self.is_next_ordered = false;
         let file = made?;
         self.sealed.push_back(Sealed { sequence: self.header.sequence, next: self.next });
-        let stamp = draw_stamp(&*self.files)?;
-        self.header = Header { sequence: self.header.sequence + 1, first: self.next, stamp };
+        let [drawn, next_stamp] = draw_stamps(&*self.files)?;
+        let stamp = Some(self.header.next_stamp).filter(|stamp| *stamp != 0).unwrap_or(drawn);
+        let sequence = self.header.sequence + 1;
+        self.header = Header { sequence, first: self.next, stamp, next_stamp };
         self.file = file;
         self.is_direct = is_of_blocks(&self.options) && self.file.set_direct(true);
         self.at = 0;
@@ -227,11 +229,11 @@ fn is_of_blocks(options: &StoreOptions) -> bool {
     options.segment_bytes.is_multiple_of(BLOCK_BYTES)
 }
 
-/// A number that no segment's file has held before, as good as certainly.
-pub(super) fn draw_stamp(files: &dyn Files) -> Result<u32, StoreError> {
+/// Two numbers that no segment's file has held before, as good as certainly.
+pub(super) fn draw_stamps(files: &dyn Files) -> Result<[u32; 2], StoreError> {
     let drawn = files.draw().map_err(StoreError::system("drawing", "a number"))?;
-    let [a, b, c, d, ..] = drawn.to_le_bytes();
-    Ok(u32::from_le_bytes([a, b, c, d]).max(1))
+    let [a, b, c, d, e, f, g, h] = drawn.to_le_bytes();
+    Ok([[a, b, c, d], [e, f, g, h]].map(|half| u32::from_le_bytes(half).max(1)))
 }
 
 /// A number that was never drawn before, as good as certainly.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::files::{Files, OpenFile, sync_folder};
 use super::format::{self, Header};
-use super::log::{Log, Sealed, draw_stamp};
+use super::log::{Log, Sealed, draw_stamps};
 use super::segments::{make, make_folder, path_of, sequence_of, start_path};
 use super::{StoreCounters, StoreError, StoreOptions, cell};
 use crate::StoredLog;
@@ -47,20 +47,25 @@ pub(super) fn log(
     let (used, unused, sequence) = segments(&**files, folder)?;
     let (records, sealed) = read(&**files, &used, recent_bytes)?;
     let next = records.next();
+    let [drawn, next_stamp] = draw_stamps(&**files)?;
+    let expected = used.last().map(|it| it.header.next_stamp).filter(|stamp| *stamp != 0);
+    let path = path_of(folder, sequence);
+    let mut is_to_go = false;
     if let Some(path) = unused.first() {
-        // Its header may be what is damaged: then its records say that they were durable. With one of its file's earlier life
-        // nothing was written after it.
+        // Its header may be what is damaged: then its records say that they were durable. Where their stamp is not known, one
+        // of its file's earlier life says that nothing was written after it.
         let bytes = files.read(path).map_err(StoreError::system("reading", path))?;
-        let is_damaged = format::read_header(&bytes).is_none();
-        if is_damaged && format::was_durable(&bytes, format::HEADER_BYTES, next, None) {
+        let is_looked_through = expected.is_some() || format::read_header(&bytes).is_none();
+        if is_looked_through && format::was_durable(&bytes, format::HEADER_BYTES, next, expected) {
             return Err(StoreError::Broken { path: path.clone(), offset: 0, number: next });
         }
+        // Records that were never acknowledged must not stand after new ones of their stamp.
+        is_to_go = expected.is_some_and(|stamp| format::holds_stamp(&bytes, stamp));
     }
-    let path = path_of(folder, sequence);
-    for other in unused.iter().filter(|other| **other != path) {
+    for other in unused.iter().filter(|other| is_to_go || **other != path) {
         files.remove(other).map_err(StoreError::system("removing", other))?;
     }
-    let header = Header { sequence, first: next, stamp: draw_stamp(&**files)? };
+    let header = Header { sequence, first: next, stamp: expected.unwrap_or(drawn), next_stamp };
     let file = begin(&**files, &path, &header, options.segment_bytes)?;
     if used.is_empty() {
         cell::replace(&**files, &start_path(folder), &sequence.to_le_bytes())?;

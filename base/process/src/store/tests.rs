@@ -356,6 +356,36 @@ fn forged_records_used_again() {
     }
 }
 
+/// Claim: records that a client has hidden in the first write to a segment, of which the disk kept all but the header, stop no
+/// start; what the same write had left of true records never comes back after new ones.
+#[test]
+fn a_first_write_without_its_header() {
+    for forged_stamp in [1, 0] {
+        let folder = with_records(1);
+        let before = fs::read(segment(folder.path(), 1)).unwrap();
+        let own = format::read_header(&before).unwrap().next_stamp;
+        let stamp = if forged_stamp == 0 { own } else { forged_stamp };
+        let mut bytes = vec![0; 600];
+        let mut records = Vec::new();
+        if forged_stamp == 0 {
+            // Two of one write, neither durable when they were written; the first goes with the header.
+            format::write_record(stamp, 1, 1, &record(1), &mut records);
+            let first = records.len();
+            format::write_record(stamp, 2, 1, &record(2), &mut records);
+            records[..first].fill(0);
+        } else {
+            format::write_record(stamp, u64::MAX - 1, u64::MAX - 1, b"", &mut records);
+        }
+        bytes[HEADER_BYTES..HEADER_BYTES + records.len()].copy_from_slice(&records);
+        fs::write(segment(folder.path(), 2), bytes).unwrap();
+        let (mut kept, stored) = Kept::open(folder.path());
+        assert_eq!(stored.logs[0].next(), 1);
+        kept.keep(&record(1));
+        kept.end();
+        assert_eq!(open(folder.path()).unwrap(), (0, 2));
+    }
+}
+
 /// Claim: the segment that a process had made ahead is the one in which the next goes on, and is not made again;
 /// one that was not made to its end is.
 #[test]

@@ -128,6 +128,13 @@ impl Asked {
                 Ok(Votes::Refused { why: Why::LastVote, .. }) => {
                     return Err("it is the only one that has a vote".to_owned());
                 }
+                Ok(Votes::Refused { why: Why::WouldStop, .. }) => {
+                    return Err(
+                        "of those that would be left no majority is there, so nothing could be decided any more; start those that are \
+                         gone, or take the vote of one of them"
+                            .to_owned(),
+                    );
+                }
                 Ok(Votes::Refused { why, .. }) => last = format!("{address} refuses: {why:?}"),
                 Err(error) => last = format!("{address}: {error}"),
             }

@@ -433,6 +433,7 @@ impl From<NoChange> for Why {
             NoChange::NotLeader => Self::NotLeader,
             NoChange::Last => Self::LastVote,
             NoChange::Unknown => Self::UnknownReplica,
+            NoChange::WouldStop => Self::WouldStop,
         }
     }
 }

@@ -247,6 +247,8 @@ pub enum Why {
     UnknownReplica = 7,
     /// It is the only one that has a vote.
     LastVote = 8,
+    /// Of those that would be left no majority is there.
+    WouldStop = 9,
 }
 
 impl Why {
@@ -260,6 +262,7 @@ impl Why {
             6 => Self::NotOperator,
             7 => Self::UnknownReplica,
             8 => Self::LastVote,
+            9 => Self::WouldStop,
             _ => return None,
         })
     }

@@ -206,6 +206,15 @@ fn config(command: &Command) -> Result<(Config, Settings), String> {
         PEERS_LISTENER,
         UNSENT_BYTES_MAX,
     )?;
+    if command.window == 0 || command.heartbeat_ms == 0 {
+        return Err("--window and --heartbeat-ms: expected 1 at least, got 0".to_owned());
+    }
+    if command.election_ms <= command.heartbeat_ms {
+        return Err(format!(
+            "--election-timeout-ms: expected more than --heartbeat-ms, {}, got {}: no leader would stay",
+            command.heartbeat_ms, command.election_ms
+        ));
+    }
     config.window_max = command.window;
     config.snapshot_after_bytes = command.snapshot_after_bytes;
     config.heartbeat_every = Duration::from_millis(command.heartbeat_ms);

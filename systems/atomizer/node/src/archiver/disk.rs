@@ -100,7 +100,8 @@ pub fn read_archive(folder: &Path, mut each: impl FnMut(Archived<'_>)) -> Result
 /// When it cannot be written.
 #[doc(hidden)]
 pub fn write_archive(folder: &Path, blocks: &[Vec<u8>]) -> io::Result<()> {
-    let (header, mut bytes) = (format::Header { sequence: 0, first: 0, stamp: 1 }, Vec::new());
+    let header = format::Header { sequence: 0, first: 0, stamp: 1, next_stamp: 2 };
+    let mut bytes = Vec::new();
     format::write_header(&header, &mut bytes);
     for (number, block) in (0..).zip(blocks) {
         format::write_record(header.stamp, number, number, block, &mut bytes);
