@@ -16,7 +16,7 @@ use clock::{Clock, Instant};
 
 use crate::messages::{Counts, Finished, Incoming, Job, Order, Said, decode, encode};
 use crate::nats::{Delivered, Nats, Publisher, Server};
-use crate::{AgentsError, agent_subject, call_subject, run_subject};
+use crate::{AGENTS_MAX, AgentsError, agent_subject, call_subject, run_subject};
 
 /// Bytes of the row log in one message, less than NATS takes by default (1 MiB).
 const PIECE_BYTES_MAX: u64 = 256 << 10;
@@ -30,6 +30,8 @@ const SAY_EVERY: Duration = Duration::from_millis(250);
 const GONE_AFTER: Duration = Duration::from_secs(30);
 /// A finished part waits so long for a NATS that does not come back.
 const DELIVER_MAX: Duration = Duration::from_secs(600);
+/// A start that is farther from now is no coordinator's that has heard this agent's clock.
+const START_AWAY_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// The longest wait for a message.
 const WAIT: Duration = Duration::from_millis(10);
 
@@ -213,6 +215,14 @@ impl Agent {
         match content {
             Order::Call if busy.is_none() => self.say(publisher, &run, &Said::Hello, &[]),
             Order::Call => {}
+            Order::Job(job) if busy.is_none() && (job.part >= job.of || job.of > AGENTS_MAX) => {
+                let (part, of) = (job.part, job.of);
+                let why = format!(
+                    "expected a part, from 0, of at most {AGENTS_MAX}, got part {part} of {of}"
+                );
+                say(&why);
+                self.say(publisher, &run, &Said::Refused { why }, &[]);
+            }
             Order::Job(job) if busy.is_none() => {
                 say(&format!("part {} of {}: {}", job.part + 1, job.of, job.setting.key));
                 *busy = Some(Busy::begin(self, run, *job));
@@ -280,7 +290,19 @@ impl Busy {
                 let said = Said::Clock { number, heard_ns, answered_ns };
                 agent.say(publisher, &self.run, &said, &[]);
             }
-            Order::Start { at_ns } => self.part.begin(Some(Instant::from_ns(*at_ns))),
+            Order::Start { at_ns } => {
+                let away = Duration::from_nanos(at_ns.abs_diff(at.as_ns()));
+                if away > START_AWAY_MAX {
+                    let seconds = away.as_secs();
+                    let why = format!(
+                        "expected a start within a day by its own clock, got one {seconds} s away"
+                    );
+                    self.result = Some(Err(why));
+                    self.part.stop(true);
+                } else {
+                    self.part.begin(Some(Instant::from_ns(*at_ns)));
+                }
+            }
             Order::Stop => self.part.stop(false),
             Order::Quit => self.part.stop(true),
             Order::Kept { bytes } => {
@@ -301,10 +323,12 @@ impl Busy {
     fn step(&mut self, agent: &Agent, publisher: &Publisher, is_up: bool) -> bool {
         if self.load.as_ref().is_some_and(JoinHandle::is_finished) {
             let joined = self.load.take().map(JoinHandle::join);
-            self.result = Some(match joined {
+            let result = match joined {
                 Some(Ok(result)) => result,
                 _ => Err("its load panicked".to_owned()),
-            });
+            };
+            // A reason that came before says more than what followed from it.
+            self.result.get_or_insert(result);
         }
         let now = agent.clock.now();
         let silent = now.saturating_since(self.heard_at);

@@ -9,7 +9,7 @@ use model::facts::ClockExchange;
 
 use crate::messages::{Counts, Finished, Incoming, Job, Order, Said, decode, encode};
 use crate::nats::{Nats, Publisher, Server};
-use crate::{AgentsError, Exchange, agent_subject, call_subject, run_subject};
+use crate::{AgentsError, Exchange, STAMP_MAX_NS, agent_subject, call_subject, run_subject};
 
 /// How long agents may take to answer a call.
 const GATHER_MAX: Duration = Duration::from_secs(10);
@@ -25,7 +25,8 @@ const ASK_LATER: Duration = Duration::from_secs(1);
 const START_AHEAD: Duration = Duration::from_millis(500);
 /// An agent that is silent for so long is told of.
 const SILENT_AFTER: Duration = Duration::from_secs(5);
-/// After the end of the load, agents that are silent for so long are lost once no other is waited for.
+/// After the end of the load, agents that are silent for so long are lost once no other is waited for; after the longest
+/// drain, also those that speak and deliver nothing for so long.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 /// The same after a request to stop.
 const LOST_AFTER_STOP: Duration = Duration::from_secs(3);
@@ -36,13 +37,22 @@ const WAIT: Duration = Duration::from_millis(10);
 /// Questions under way, which may be answered late.
 const ASKED_MAX: usize = 4_096;
 
+/// Why a piece of a row log was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Untaken {
+    /// It holds what no row log can, in words: its agent is lost, and the others go on.
+    Wrong(String),
+    /// It cannot be kept, in words: the load is stopped.
+    NotKept(String),
+}
+
 /// The side of the app: where pieces go, and who stops the run.
 pub trait Follower {
     /// Takes a piece of a part's row log; pieces of a part come in order, without gaps.
     ///
     /// # Errors
-    /// When it cannot be kept; the load is stopped.
-    fn rows(&mut self, part: u32, bytes: &[u8]) -> Result<(), String>;
+    /// Those of [`Untaken`].
+    fn rows(&mut self, part: u32, bytes: &[u8]) -> Result<(), Untaken>;
     /// The line of the trial begins then.
     fn started(&mut self, at: Instant);
     /// The sum of all counters.
@@ -165,6 +175,8 @@ struct Member {
     is_ready: bool,
     counts: Counts,
     heard_at: Instant,
+    /// When it last delivered something of its part: rows, results, or the clock after them.
+    progressed_at: Instant,
     is_silent: bool,
     bytes: u64,
     before: ClockExchange,
@@ -186,8 +198,8 @@ struct Following<'a> {
     publisher: Publisher,
     members: Vec<Member>,
     places: BTreeMap<String, usize>,
-    /// When each question left.
-    asked: HashMap<u64, Instant>,
+    /// The member to which each question went, and when.
+    asked: HashMap<u64, (usize, Instant)>,
     next_question: u64,
     start: Option<Instant>,
     refused: Option<AgentsError>,
@@ -203,6 +215,7 @@ impl<'a> Following<'a> {
             is_ready: false,
             counts: Counts::default(),
             heard_at: now,
+            progressed_at: now,
             is_silent: false,
             bytes: 0,
             before: ClockExchange { error_ns: i64::MAX, ..ClockExchange::default() },
@@ -242,7 +255,7 @@ impl<'a> Following<'a> {
         }
         let number = self.next_question;
         self.next_question += 1;
-        self.asked.insert(number, self.now());
+        self.asked.insert(number, (place, self.now()));
         self.order(&self.members[place].name, &Order::Ask { number });
     }
 
@@ -290,6 +303,9 @@ impl<'a> Following<'a> {
             while self.now() < until {
                 self.hear(follower);
             }
+            if let Some(refused) = self.refused.take() {
+                return Err(refused);
+            }
         }
         match self.members.iter().find(|member| member.before.error_ns == i64::MAX) {
             None => Ok(()),
@@ -321,14 +337,17 @@ impl<'a> Following<'a> {
         let load_end = start.plus(self.spread.load);
         let end = load_end.plus(self.spread.drain_max);
         let (mut asked_at, mut said_at, mut up_since) = (start, start.minus(START_AHEAD), start);
-        let mut down_since = None;
+        let (mut down_since, mut stopped, mut stopped_at) = (None, None, start);
         while !self.members.iter().all(Member::is_over) {
             self.hear(follower);
             let now = self.now();
-            let stopped = match self.record_fails {
+            let wanted = match self.record_fails {
                 true => Some(true),
                 false => follower.stopped(),
             };
+            if wanted != stopped {
+                (stopped, stopped_at) = (wanted, now);
+            }
             if now.saturating_since(said_at) >= ASK_EVERY * 5 {
                 said_at = now;
                 self.say_start(start);
@@ -362,15 +381,27 @@ impl<'a> Following<'a> {
             // Nothing of a part falls due any more: those that are silent are waited for only with others that are not.
             let mut waited_for = self.members.iter().filter(|member| !member.is_over());
             let is_alone = now >= load_end && waited_for.all(|it| silence(it) > patience);
+            // From then on an agent that speaks owes rows or its results, too.
+            let owed_from = match stopped {
+                None => end,
+                Some(false) => end.min(stopped_at.plus(self.spread.drain_max)),
+                Some(true) => end.min(stopped_at),
+            };
             let is_past = now >= end || is_alone || stopped.is_some();
             for member in self.members.iter_mut().filter(|member| !member.is_over()) {
                 let silent = silence(member);
                 let seconds = now.saturating_since(member.heard_at).as_secs();
+                let owes_since = member.progressed_at.max(owed_from).max(up_since);
+                let idle = now.saturating_since(owes_since);
                 let gone =
                     down_since.is_some_and(|at| now.saturating_since(at.max(end)) > NATS_BACK_MAX);
                 if gone || (down_since.is_none() && is_past && silent > patience) {
                     let whose = if gone { "NATS was gone" } else { "silent" };
                     member.lost = format!("{whose} for {seconds} s until the end of the run");
+                } else if down_since.is_none() && idle > LOST_AFTER {
+                    let seconds = idle.as_secs();
+                    member.lost =
+                        format!("alive, but without progress for {seconds} s after the load");
                 } else if down_since.is_none() && silent > SILENT_AFTER && !member.is_silent {
                     member.is_silent = true;
                     follower.say(&format!("agent {}: silent for {seconds} s", member.name));
@@ -395,18 +426,31 @@ impl<'a> Following<'a> {
             ..
         } in self.members.iter().map(|member| member.counts)
         {
-            all.offered += offered;
-            all.sent += sent;
-            all.committed += committed;
-            all.failed += failed;
-            all.outstanding += outstanding;
-            all.backlog += backlog;
+            all.offered = all.offered.saturating_add(offered);
+            all.sent = all.sent.saturating_add(sent);
+            all.committed = all.committed.saturating_add(committed);
+            all.failed = all.failed.saturating_add(failed);
+            all.outstanding = all.outstanding.saturating_add(outstanding);
+            all.backlog = all.backlog.saturating_add(backlog);
             // Quantiles do not add up: the worst agent's is shown, and only shown.
             all.own_lag_p99_ns = all.own_lag_p99_ns.max(own_lag_p99_ns);
             all.latency_p50_ns = all.latency_p50_ns.max(latency_p50_ns);
             all.latency_p99_ns = all.latency_p99_ns.max(latency_p99_ns);
         }
         follower.counts(&all);
+    }
+
+    /// An agent is of no use: before the load there is none without it, later the others go on.
+    fn give_up(&mut self, place: usize, why: String) {
+        let member = &mut self.members[place];
+        let name = member.name.clone();
+        match self.start {
+            None => self.refused = Some(AgentsError::Refused { name, why }),
+            Some(_) => {
+                member.lost = why;
+                self.order(&name, &Order::Bye);
+            }
+        }
     }
 
     /// Takes the next message, if one comes soon.
@@ -434,18 +478,23 @@ impl<'a> Following<'a> {
             Said::Hello => return,
             Said::Ready => member.is_ready = true,
             Said::Live(counts) => member.counts = counts,
-            Said::Refused { why } => {
-                if self.start.is_some() {
-                    member.lost = why;
-                } else {
-                    let name = member.name.clone();
-                    self.refused = Some(AgentsError::Refused { name, why });
-                }
-            }
+            Said::Refused { why } => self.give_up(place, why),
             Said::Clock { number, heard_ns, answered_ns } => {
-                let Some(asked) = self.asked.remove(&number) else { return };
+                // An answer to the question of another takes nothing from that one.
+                let Some((of, asked)) = self.asked.get(&number).copied() else { return };
+                if of != place {
+                    return;
+                }
+                self.asked.remove(&number);
                 let (asked_ns, back_ns) = (asked.as_ns(), message.at.as_ns());
                 let found = Exchange { asked_ns, heard_ns, answered_ns, back_ns }.result();
+                let within = |ns: i64| ns.unsigned_abs() < STAMP_MAX_NS;
+                if !within(found.offset_ns) || !within(found.error_ns) {
+                    let why = format!(
+                        "expected its clock within 36 years of this one, got {heard_ns} and {answered_ns} ns"
+                    );
+                    return self.give_up(place, why);
+                }
                 let member = &mut self.members[place];
                 let better = |best: &Option<ClockExchange>| {
                     best.is_none_or(|best| found.error_ns < best.error_ns)
@@ -455,6 +504,7 @@ impl<'a> Following<'a> {
                         member.before = found;
                     }
                 } else if member.finished.is_some() {
+                    member.progressed_at = message.at;
                     member.after = Some(found);
                 } else if better(&member.during) {
                     member.during = Some(found);
@@ -464,10 +514,17 @@ impl<'a> Following<'a> {
                 if offset == member.bytes && member.finished.is_none() {
                     let part = u32::try_from(place).expect("few agents");
                     match follower.rows(part, &said.bytes) {
-                        Ok(()) => member.bytes += said.bytes.len() as u64,
-                        Err(why) => {
+                        Ok(()) if said.bytes.is_empty() => {}
+                        Ok(()) => {
+                            member.bytes += said.bytes.len() as u64;
+                            member.progressed_at = message.at;
+                        }
+                        Err(Untaken::NotKept(why)) => {
                             member.lost = format!("its rows could not be kept: {why}");
                             self.record_fails = true;
+                        }
+                        Err(Untaken::Wrong(why)) => {
+                            return self.give_up(place, format!("its rows are wrong: {why}"));
                         }
                     }
                 }
@@ -475,7 +532,13 @@ impl<'a> Following<'a> {
                 self.order(&member.name, &Order::Kept { bytes: member.bytes });
             }
             Said::Done(finished) => {
+                if !finished.is_plausible() {
+                    let why =
+                        "expected results with stamps within 36 years of the start, got others";
+                    return self.give_up(place, why.to_owned());
+                }
                 if member.finished.is_none() && finished.row_bytes == member.bytes {
+                    member.progressed_at = message.at;
                     member.finished = Some(*finished);
                     self.ask(place);
                 }

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use clock::Instant;
-use model::Seed;
 use model::facts::{Event, LoadFacts};
 use model::plan::SettingPlan;
+use model::{NO_STAMP, Seed};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::AgentsError;
+use crate::{AgentsError, STAMP_MAX_NS};
 
 /// The version of these messages; another one is refused by name.
 pub const VERSION: &str = "assay.agents/1";
@@ -133,6 +133,18 @@ pub struct Finished {
     pub cpu: Duration,
     /// Length of its row log.
     pub row_bytes: u64,
+}
+
+impl Finished {
+    /// Every moment is one that a trial can have.
+    pub(crate) fn is_plausible(&self) -> bool {
+        let within = |ns: i64| ns.unsigned_abs() < STAMP_MAX_NS;
+        let LoadFacts { cut_at, drain_end, wall_step_ns, .. } = &self.facts;
+        cut_at.is_none_or(within)
+            && (*drain_end == NO_STAMP || within(*drain_end))
+            && within(*wall_step_ns)
+            && self.events.iter().all(|event| within(event.at))
+    }
 }
 
 #[derive(Serialize)]

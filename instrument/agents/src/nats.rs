@@ -116,7 +116,7 @@ impl Nats {
     /// # Errors
     /// When the server cannot be reached, its certificate does not hold, or it refuses the client.
     pub fn connect(server: Server, subjects: &[String], clock: Clock) -> Result<Self, AgentsError> {
-        let connection = Connection::open(&server.place, &server.credentials, subjects)?;
+        let connection = Connection::open(&server.place, &server.credentials, subjects, clock)?;
         let failed = |error: std::io::Error| AgentsError::Nats {
             server: server.place.to_string(),
             why: format!("starting its thread: {error}"),
@@ -217,7 +217,8 @@ impl Keeper {
                 while self.outgoing.try_recv().is_ok() {}
                 std::thread::sleep(AGAIN_AFTER);
                 let (place, credentials) = (&self.server.place, &self.server.credentials);
-                if let Ok(again) = Connection::open(place, credentials, &self.subjects) {
+                let again = Connection::open(place, credentials, &self.subjects, self.clock);
+                if let Ok(again) = again {
                     connection = again;
                     break;
                 }

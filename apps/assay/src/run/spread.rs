@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agents::coordinator::{Ended, Follower, Spread};
+use agents::coordinator::{Ended, Follower, Spread, Untaken};
 use agents::messages::{Counts, Job};
 use agents::nats::{Credentials, Server};
+use agents::{AGENTS_MAX, STAMP_MAX_NS};
 use clock::{Clock, Instant};
 use load::schedule::{DueTimes, Window, is_saturating};
 use load::{LiveSnapshot, Loaded, Part, Phase, RowSink as _, Setup};
 use model::facts::{AgentFacts, LoadFacts};
 use model::plan::{Arrivals, Plan, SettingPlan};
-use model::{FinalStages, Row};
-use record::PartLog;
+use model::{FinalStages, NO_STAMP, Row};
+use record::{PartLog, RecordError};
 use testbed::{NodeSpec, PassingFolder, Testbed, install};
 
 use super::inputs::Trial;
@@ -66,9 +67,9 @@ impl Wanted {
         let (group, count) = words
             .split_once('=')
             .map_or((None, words.as_str()), |(group, count)| (Some(group), count));
-        let count = count.parse().ok().filter(|count| (1..=255).contains(count));
+        let count = count.parse().ok().filter(|count| (1..=AGENTS_MAX).contains(count));
         let count = count.ok_or_else(|| {
-            format!("--agents: expected COUNT or NAME=COUNT with 1 to 255 agents, got `{words}`")
+            format!("--agents: expected COUNT or NAME=COUNT with 1 to {AGENTS_MAX} agents, got `{words}`")
         })?;
         if let (Some(group), None) = (group, &server) {
             return Err(format!(
@@ -111,17 +112,12 @@ impl Agents {
         let clock = setup.deployment.clock;
         let run = format!("{:016x}-{}", trial.run_mark, trial.index);
         let load = &trial.setting.load;
-        let words = |error: record::RecordError| error.to_string();
+        let words = |error: RecordError| error.to_string();
         let logs: Result<Vec<_>, _> =
             (0..self.count).map(|part| sink.folder.part_log(part)).collect();
-        let mut gathered = Gathered {
-            logs: logs.map_err(words)?,
-            setup,
-            watched,
-            ends: setup.final_stages,
-            start: None,
-            rows: vec![0; usize::try_from(self.count).expect("few agents")],
-        };
+        let parts = Parts::new(logs.map_err(words)?);
+        let ends = setup.final_stages;
+        let mut gathered = Gathered { parts, setup, watched, ends, start: None };
         let spread = Spread {
             server: self.server.clone(),
             group: &self.group,
@@ -140,7 +136,7 @@ impl Agents {
             endpoints: setup.deployment.endpoints.clone(),
         };
         let carried = spread.carry_out(&job, &mut gathered);
-        let rows = gathered.rows;
+        let Parts { rows, taken, .. } = gathered.parts;
         let (start, ended) = match carried {
             Ok(carried) => carried,
             Err(error) => {
@@ -148,7 +144,7 @@ impl Agents {
                 return Err(error.to_string());
             }
         };
-        let facts = self.merge(setup, start, &ended, &rows, sink)?;
+        let facts = self.merge(setup, start, &ended, (&rows, taken), sink)?;
         for event in ended.into_iter().filter_map(|it| it.finished).flat_map(|it| it.events) {
             sink.event(event);
         }
@@ -161,16 +157,22 @@ impl Agents {
         setup: &Setup<'_>,
         start: Instant,
         ended: &[Ended],
-        rows: &[u64],
+        (rows, mut taken): (&[u64], Vec<u64>),
         sink: &mut FolderSink<'_>,
     ) -> Result<LoadFacts, String> {
         let mut errors = Errors::default();
         let tables: Vec<Table> = ended.iter().map(|part| errors.table(part)).collect();
-        let words = |error: record::RecordError| error.to_string();
+        let words = |error: RecordError| error.to_string();
         let (mut batch, mut refused) = (Vec::with_capacity(ROWS), Ok(()));
         let folder = sink.folder;
         let merged = folder.merge_parts(self.count, &mut |part, mut row: Row| {
-            row.error = tables[usize::try_from(part).expect("few agents")].of(row.error);
+            let part = usize::try_from(part).expect("few agents");
+            // The piece for which an agent was lost lies in its log, too.
+            if taken[part] == 0 {
+                return Ok(());
+            }
+            taken[part] -= 1;
+            row.error = tables[part].of(row.error);
             batch.push(row);
             if batch.len() == ROWS && refused.is_ok() {
                 refused = sink.rows(&batch);
@@ -233,7 +235,7 @@ fn add(all: &mut LoadFacts, name: &str, part: &LoadFacts) {
         (one, other) => one.or(other),
     };
     all.drain_end = all.drain_end.max(part.drain_end);
-    all.drain_left += part.drain_left;
+    all.drain_left = all.drain_left.saturating_add(part.drain_left);
     if all.interrupted.is_empty() && !part.interrupted.is_empty() {
         all.interrupted = format!("agent {name}: {}", part.interrupted);
     }
@@ -249,7 +251,7 @@ fn add(all: &mut LoadFacts, name: &str, part: &LoadFacts) {
             *all = format!("{all} / {part}");
         }
     }
-    if part.wall_step_ns.abs() > all.wall_step_ns.abs() {
+    if part.wall_step_ns.unsigned_abs() > all.wall_step_ns.unsigned_abs() {
         all.wall_step_ns = part.wall_step_ns;
     }
 }
@@ -330,22 +332,68 @@ impl Errors {
     }
 }
 
-/// The parts so far.
-struct Gathered<'a> {
+/// The rows of the parts so far.
+struct Parts {
     logs: Vec<PartLog>,
+    /// Rows of the main load, by part.
+    rows: Vec<u64>,
+    /// Rows of all streams, by part.
+    taken: Vec<u64>,
+}
+
+impl Parts {
+    fn new(logs: Vec<PartLog>) -> Self {
+        let none = vec![0; logs.len()];
+        Self { logs, rows: none.clone(), taken: none }
+    }
+
+    /// Keeps the next piece of a part, and gives its rows.
+    fn take(&mut self, part: u32, bytes: &[u8]) -> Result<Vec<Row>, Untaken> {
+        let part = usize::try_from(part).expect("few agents");
+        let rows = self.logs[part].append(bytes).map_err(untaken)?;
+        if let Some(Row { tx, due, end, .. }) = rows.iter().find(|row| !is_plausible(row)) {
+            return Err(Untaken::Wrong(format!(
+                "expected stamps within 36 years of the start, got transaction {tx} due at {due} and over at {end} ns"
+            )));
+        }
+        self.rows[part] += rows.iter().filter(|row| row.stream == 0).count() as u64;
+        self.taken[part] += rows.len() as u64;
+        Ok(rows)
+    }
+}
+
+/// Every stamp is one that a trial can have, so that differences of them cannot overflow.
+fn is_plausible(row: &Row) -> bool {
+    let within = |stamp: i64| stamp.unsigned_abs() < STAMP_MAX_NS;
+    let absent_or_within = |stamp: i64| stamp == NO_STAMP || within(stamp);
+    within(row.due)
+        && within(row.end)
+        && absent_or_within(row.sent)
+        && (within(row.ready) || (row.ready == NO_STAMP && row.sent == NO_STAMP))
+        && row.marks.into_iter().all(absent_or_within)
+        && absent_or_within(row.receive_lag)
+}
+
+/// A disk that takes nothing, or bytes that are no rows.
+fn untaken(error: RecordError) -> Untaken {
+    match error {
+        RecordError::Write { .. } | RecordError::Full { .. } => Untaken::NotKept(error.to_string()),
+        _ => Untaken::Wrong(error.to_string()),
+    }
+}
+
+/// The parts on their way.
+struct Gathered<'a> {
+    parts: Parts,
     setup: &'a Setup<'a>,
     watched: &'a Watched,
     ends: FinalStages,
     start: Option<Instant>,
-    /// Rows of the main load, by part.
-    rows: Vec<u64>,
 }
 
 impl Follower for Gathered<'_> {
-    fn rows(&mut self, part: u32, bytes: &[u8]) -> Result<(), String> {
-        let part = usize::try_from(part).expect("few agents");
-        let rows = self.logs[part].append(bytes).map_err(|error| error.to_string())?;
-        self.rows[part] += rows.iter().filter(|row| row.stream == 0).count() as u64;
+    fn rows(&mut self, part: u32, bytes: &[u8]) -> Result<(), Untaken> {
+        let rows = self.parts.take(part, bytes)?;
         self.watched.rows(&rows, self.ends);
         Ok(())
     }
@@ -454,5 +502,62 @@ impl Local {
 impl Drop for Local {
     fn drop(&mut self) {
         let _ = self.bed.stop_all(STOP_GRACE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::STAGES_MAX;
+    use record::RunFolder;
+
+    use super::*;
+
+    /// Claim: a piece whose stamps no trial can have, or that holds no rows at all, is its agent's mistake and not the disk's,
+    /// is said with its transaction, and counts for nothing; the other part goes on.
+    #[test]
+    fn rows_that_no_trial_can_have() {
+        let place = tempfile::tempdir().unwrap();
+        let trial = RunFolder::open(place.path()).unwrap().trial("part", 0).unwrap();
+        let piece = |row: &Row| {
+            let other = tempfile::tempdir().unwrap();
+            let trial = RunFolder::open(other.path()).unwrap().trial("part", 0).unwrap();
+            let mut log = trial.row_log().unwrap();
+            log.append(&[*row]).unwrap();
+            log.close().unwrap();
+            std::fs::read(trial.row_log_path()).unwrap()
+        };
+        let sound = Row { tx: 7, due: 1, ready: 1, sent: 2, end: 5, ..Row::EMPTY };
+        let far = 9_000_000_000_000_000_000;
+        let mut answered = Row { due: -far, ready: -far, sent: -far, end: far, ..sound };
+        answered.marks = [far; STAGES_MAX];
+        let never = Row { due: NO_STAMP, ..sound };
+        let late_read = Row { receive_lag: far, ..sound };
+        let unready = Row { ready: NO_STAMP, ..sound };
+        let pieces = [answered, never, late_read, unready].map(|row| piece(&row));
+        for (number, wrong) in (0..).zip(pieces.iter().map(Vec::as_slice).chain([&b"no rows"[..]]))
+        {
+            let logs = [2 * number, 2 * number + 1].map(|part| trial.part_log(part).unwrap());
+            let mut parts = Parts::new(logs.into());
+            match parts.take(0, wrong) {
+                Err(Untaken::Wrong(why)) if wrong == b"no rows" => {
+                    assert!(why.contains("cannot be used"), "{why}");
+                }
+                Err(Untaken::Wrong(why)) => assert!(why.contains("transaction 7"), "{why}"),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(parts.take(1, &piece(&sound)).unwrap(), [sound]);
+            assert_eq!((parts.rows, parts.taken), (vec![0, 1], vec![0, 1]));
+        }
+    }
+
+    /// Claim: the largest counts and steps that an agent can name add up without an overflow.
+    #[test]
+    fn facts_at_their_bounds() {
+        let part =
+            LoadFacts { drain_left: u64::MAX, wall_step_ns: i64::MIN, ..LoadFacts::default() };
+        let mut all = LoadFacts::default();
+        add(&mut all, "a", &part);
+        add(&mut all, "b", &part);
+        assert_eq!((all.drain_left, all.wall_step_ns), (u64::MAX, i64::MIN));
     }
 }

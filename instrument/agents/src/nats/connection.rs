@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::{Clock, Instant};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
@@ -15,8 +16,10 @@ use wire::nats::{Said, said};
 
 use crate::AgentsError;
 
-/// How long connecting, a greeting and a write may take.
+/// The longest wait for one address, one read and one write.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// All of them together until a connection is open, whatever the server says meanwhile.
+const OPEN_MAX: Duration = Duration::from_secs(10);
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
 
@@ -99,6 +102,24 @@ fn configuration(ca: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()))
 }
 
+/// The moment by which a connection has to be open.
+struct Deadline {
+    clock: Clock,
+    at: Instant,
+}
+
+impl Deadline {
+    /// The longest that one wait may take now.
+    fn patience(&self) -> io::Result<Duration> {
+        let left = self.at.saturating_since(self.clock.now());
+        if left.is_zero() {
+            let why = format!("expected an open connection within {} s", OPEN_MAX.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        Ok(left.min(PATIENCE))
+    }
+}
+
 /// An open connection.
 pub(super) struct Connection {
     stream: TcpStream,
@@ -112,16 +133,18 @@ impl Connection {
         place: &Place,
         credentials: &Credentials,
         subjects: &[String],
+        clock: Clock,
     ) -> Result<Self, AgentsError> {
+        let by = Deadline { clock, at: clock.now().plus(OPEN_MAX) };
         let failed = |why: String| AgentsError::Nats { server: place.to_string(), why };
         let io = |error: io::Error| match error.kind() {
             // Something listens there that is no server of NATS.
             io::ErrorKind::Other => failed(error.to_string()),
             _ => AgentsError::Away { server: place.to_string(), why: error.to_string() },
         };
-        let stream = connect(place).map_err(io)?;
+        let stream = connect(place, &by).map_err(io)?;
         let mut connection = Self { stream, tls: None, unread: Vec::new() };
-        let info = connection.greeting().map_err(io)?;
+        let info = connection.greeting(&by).map_err(io)?;
         let wants_tls = info["tls_required"].as_bool().unwrap_or(false);
         match &place.tls {
             None if wants_tls => {
@@ -140,10 +163,18 @@ impl Connection {
                             .to_owned(),
                     ));
                 }
+                // Read after the handshake, they would pass for what the server said encrypted.
+                if !connection.unread.is_empty() {
+                    return Err(failed(format!(
+                        "expected nothing between INFO and TLS, got {} bytes before encryption; look for what \
+                         stands in the network between here and the server",
+                        connection.unread.len()
+                    )));
+                }
                 let session = ClientConnection::new(Arc::clone(configuration), name.clone());
                 let session = session.map_err(|error| failed(format!("TLS: {error}")))?;
                 connection.tls = Some(Box::new(session));
-                connection.shake_hands().map_err(|error| failed(untrusted(&error)))?;
+                connection.shake_hands(&by).map_err(|error| failed(untrusted(&error)))?;
             }
         }
         let hello = serde_json::json!({
@@ -157,12 +188,19 @@ impl Connection {
         }
         first.push_str("PING\r\n");
         connection.write(first.as_bytes()).map_err(io)?;
-        connection.await_pong().map_err(|error| failed(error.to_string()))?;
+        connection.await_pong(&by).map_err(|error| failed(error.to_string()))?;
+        connection.stream.set_read_timeout(Some(PATIENCE)).map_err(io)?;
         Ok(connection)
     }
 
     pub(super) const fn socket(&self) -> &TcpStream {
         &self.stream
+    }
+
+    /// Reads while the connection is being opened.
+    fn read_by(&mut self, by: &Deadline) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(by.patience()?))?;
+        self.read()
     }
 
     /// Reads what is there; waits if there is nothing.
@@ -232,7 +270,7 @@ impl Connection {
     }
 
     /// The description that a server begins with, before any encryption.
-    fn greeting(&mut self) -> io::Result<serde_json::Value> {
+    fn greeting(&mut self, by: &Deadline) -> io::Result<serde_json::Value> {
         loop {
             if let Some((words, length)) = self.said(0)? {
                 let Said::Info(text) = words else {
@@ -242,19 +280,24 @@ impl Connection {
                 self.unread.drain(..length);
                 return Ok(info);
             }
-            self.read()?;
+            self.read_by(by)?;
         }
     }
 
-    fn shake_hands(&mut self) -> io::Result<()> {
-        let Some(tls) = &mut self.tls else { return Ok(()) };
-        while tls.is_handshaking() {
-            tls.complete_io(&mut self.stream)?;
+    fn shake_hands(&mut self, by: &Deadline) -> io::Result<()> {
+        while let Some(tls) = &mut self.tls {
+            while tls.wants_write() {
+                tls.write_tls(&mut self.stream)?;
+            }
+            if !tls.is_handshaking() {
+                break;
+            }
+            self.read_by(by)?;
         }
         Ok(())
     }
 
-    fn await_pong(&mut self) -> io::Result<()> {
+    fn await_pong(&mut self, by: &Deadline) -> io::Result<()> {
         loop {
             while let Some((words, length)) = self.said(0)? {
                 let is_pong = words == Said::Pong;
@@ -266,7 +309,7 @@ impl Connection {
                     return Ok(());
                 }
             }
-            self.read()?;
+            self.read_by(by)?;
         }
     }
 }
@@ -293,13 +336,12 @@ fn refused(text: &[u8]) -> io::Error {
     io::Error::other(format!("the server refuses: {text}{todo}"))
 }
 
-fn connect(place: &Place) -> io::Result<TcpStream> {
+fn connect(place: &Place, by: &Deadline) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in (place.host.as_str(), place.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, by.patience()?) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
                 stream.set_write_timeout(Some(PATIENCE))?;
                 return Ok(stream);
             }
@@ -307,4 +349,90 @@ fn connect(place: &Place) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread::JoinHandle;
+
+    use clock::{Hand, WallTime};
+
+    use super::super::{Nats, Server};
+    use super::*;
+
+    /// A server that does one thing with its one client, and its place.
+    fn server<T: Send + 'static>(
+        is_encrypted: bool,
+        work: impl FnOnce(TcpStream) -> T + Send + 'static,
+    ) -> (Server, JoinHandle<T>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let thread = std::thread::spawn(move || work(listener.accept().unwrap().0));
+        let trusting_none = ClientConfig::builder().with_root_certificates(RootCertStore::empty());
+        let tls = is_encrypted.then(|| {
+            let name = ServerName::try_from("127.0.0.1").unwrap();
+            (Arc::new(trusting_none.with_no_client_auth()), name)
+        });
+        let place = Place { host: "127.0.0.1".to_owned(), port, tls };
+        (Server { place, credentials: Credentials::default() }, thread)
+    }
+
+    fn by_hand() -> (Clock, Hand) {
+        Clock::by_hand(Instant::ZERO, WallTime::from_unix_ns(0))
+    }
+
+    fn refusal(server: Server, clock: Clock) -> String {
+        Nats::connect(server, &["s".to_owned()], clock).err().unwrap().to_string()
+    }
+
+    /// Claim: bytes that follow INFO before TLS, which anybody between can have put there, are refused before a handshake, and
+    /// never taken for what the server said encrypted.
+    #[test]
+    fn bytes_before_encryption() {
+        let (server, heard) = server(true, |mut stream| {
+            let injected = b"INFO {\"tls_required\":true}\r\nPONG\r\nMSG s 1 2\r\n{}\r\n";
+            stream.write_all(injected).unwrap();
+            let mut heard = Vec::new();
+            let _ = stream.read_to_end(&mut heard);
+            heard
+        });
+        let why = refusal(server, by_hand().0);
+        assert!(why.contains("21 bytes before encryption"), "{why}");
+        assert_eq!(heard.join().unwrap(), b"", "no handshake was begun");
+    }
+
+    /// Claim: a server that keeps speaking and never says what opens a connection is left after ten seconds, in the greeting,
+    /// in the handshake, and after it.
+    #[test]
+    fn a_server_that_never_comes_to_the_point() {
+        let required = &b"INFO {\"tls_required\":true}\r\n"[..];
+        // The last is the head of a record of TLS, of which a byte comes at a time.
+        let record = &b"\x16\x03\x03\x40\x00"[..];
+        for (is_encrypted, first, again) in [
+            (false, &b"INFO {"[..], &b" "[..]),
+            (false, b"INFO {}\r\n", b"INFO {}\r\n"),
+            (true, required, b"\x00"),
+        ] {
+            let (clock, mut hand) = by_hand();
+            let (server, ended) = server(is_encrypted, move |mut stream| {
+                stream.write_all(first).unwrap();
+                if is_encrypted {
+                    // The client has greeted: nothing of the record is read with INFO.
+                    stream.read_exact(&mut [0; 5]).unwrap();
+                    stream.write_all(record).unwrap();
+                }
+                for _ in 0..2_000 {
+                    hand.move_to(hand.now().plus(Duration::from_millis(100)));
+                    if stream.write_all(again).is_err() {
+                        break;
+                    }
+                }
+                let _ = stream.read_to_end(&mut Vec::new());
+            });
+            let why = refusal(server, clock);
+            assert!(why.contains("expected an open connection within 10 s"), "{why}");
+            ended.join().unwrap();
+        }
+    }
 }
