@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use model::check::{CheckInput, Entries};
 use model::facts::{
-    DeclaredFacts, EARLY_EXAMPLES_MAX, LEDGER_CONTENT_BYTES_MAX, LedgerFacts, LedgerFault,
-    SecondReading,
+    DeclaredFacts, EARLY_EXAMPLES_MAX, LEDGER_CONTENT_BYTES_MAX, LedgerEntry, LedgerFacts,
+    LedgerFault, SecondReading,
 };
 use model::quantity::{show_count, show_duration};
 use model::{FinalStages, Outcome, Row, TxId};
 use record::TrialFolder;
-use sut::{Deployment, SutError};
+use sut::{Deployment, Ledger, SutError};
 
 use super::inputs::Trial;
 use crate::systems;
 use crate::terminal::say;
+
+/// The longest reading of the ledger of a load that was stopped; a reading during which the run is told to stop ends at once.
+const STOPPED_READ_MAX: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether the run is to stop, while the second reading is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -148,17 +151,22 @@ impl Reading<'_> {
         let ends = self.trial.setting.final_stages(&self.trial.system.stages());
         facts.is_unordered = is_unordered(ledger.ordered_from(), ends);
         let mut writer = self.folder.ledger_writer().map_err(own)?;
-        let mut content = Vec::new();
-        while let Some(entry) = ledger.next(&mut content).map_err(Failure::Of)? {
+        let (clock, interrupt) = (self.deployment.clock, self.trial.interrupt);
+        let (was_stopped, begun) = (interrupt.is_set(), clock.now());
+        let is_over = || {
+            let is_late = || clock.now().saturating_since(begun) >= STOPPED_READ_MAX;
+            interrupt.is_set() && (!was_stopped || is_late())
+        };
+        each(&mut *ledger, is_over, |entry, content| {
             let is_kept = self.keeps_content && content.len() <= LEDGER_CONTENT_BYTES_MAX;
-            writer.push(entry, is_kept.then_some(content.as_slice())).map_err(own)?;
+            writer.push(entry, is_kept.then_some(content)).map_err(own)?;
             facts.contents_left_out += u64::from(self.keeps_content && !is_kept);
             facts.entries += u64::from(!entry.is_waiting);
             if entry.ours && !entry.is_waiting && !entry.is_refused {
                 seen(entry.tx);
             }
-            content.clear();
-        }
+            Ok(())
+        })?;
         writer.close().map_err(own)?;
         facts.read = true;
         Ok(())
@@ -182,6 +190,27 @@ impl Reading<'_> {
         }
         true
     }
+}
+
+/// Takes each entry with what it holds, until the last or until the reading is over.
+fn each(
+    ledger: &mut dyn Ledger,
+    mut is_over: impl FnMut() -> bool,
+    mut take: impl FnMut(LedgerEntry, &[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (mut content, mut count) = (Vec::new(), 0);
+    while let Some(entry) = ledger.next(&mut content).map_err(Failure::Of)? {
+        if is_over() {
+            let count = show_count(count);
+            return Err(Failure::Own(format!(
+                "the run was stopped when {count} entries were read"
+            )));
+        }
+        take(entry, &content)?;
+        content.clear();
+        count += 1;
+    }
+    Ok(())
 }
 
 /// Whether a check that has something to say of this trial reads what entries hold.
@@ -211,6 +240,33 @@ mod tests {
         assert!(!is_unordered(Some(0), both(0, 0)) && !is_unordered(Some(1), both(1, 2)));
         assert!(is_unordered(Some(1), both(0, 0)) && is_unordered(Some(1), both(0, 1)));
         assert!(is_unordered(None, both(1, 1)));
+    }
+
+    /// Claim: a ledger without an end is left when its reading is over, and the error says how far that came.
+    #[test]
+    fn a_reading_that_is_stopped() {
+        struct Endless;
+        impl Ledger for Endless {
+            fn next(&mut self, _: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
+                Ok(Some(LedgerEntry::new(0, 0, true)))
+            }
+
+            fn way(&self) -> String {
+                String::new()
+            }
+        }
+        let (mut looks, mut taken) = (0, 0);
+        let is_over = || {
+            looks += 1;
+            looks > 3
+        };
+        let ended = each(&mut Endless, is_over, |_, _| {
+            taken += 1;
+            Ok(())
+        });
+        let Err(Failure::Own(why)) = ended else { panic!("it came to an end") };
+        assert!(why.contains("stopped when 3 entries"), "{why}");
+        assert_eq!(taken, 3);
     }
 
     /// Claim: each acknowledged transaction is owed once, wherever its number lies, until an entry shows it; what the

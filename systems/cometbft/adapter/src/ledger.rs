@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -27,6 +29,12 @@ const FOLLOW_WITHIN: Duration = Duration::from_secs(10);
 /// up to the one before the second.
 const FOLLOWING: u64 = 2;
 
+/// Blocks of a trial: at a thousand a second, those of four hours.
+const BLOCKS_MAX: u64 = 1 << 24;
+
+/// Blocks without a transaction of ours, one after the other, once the run is to stop: a moment.
+const EMPTY_STOPPED_MAX: u32 = 1_000;
+
 /// A position is height × this + index: more transactions than a block of 21 MiB can hold.
 const INDEX_BITS: u32 = 24;
 
@@ -43,6 +51,8 @@ pub(crate) struct Chain {
     run_mark: u64,
     usage: Use,
     way: String,
+    /// Set when the run is to stop.
+    stop: Arc<AtomicBool>,
 }
 
 impl Chain {
@@ -55,9 +65,15 @@ impl Chain {
         run_mark: u64,
         usage: Use,
         timed: bool,
-        clock: Clock,
+        (clock, stop): (Clock, Arc<AtomicBool>),
     ) -> Result<Self, SutError> {
         let Settled { address, mut rpc, last, way: mempool } = settle(nodes, usage, clock)?;
+        if last.saturating_sub(first) >= BLOCKS_MAX {
+            return Err(SutError::Ledger(format!(
+                "expected at most {BLOCKS_MAX} blocks from {first} on, at which the trial began, got {last} from {address}; \
+                 is it the chain of the trial?"
+            )));
+        }
         let left_out = match usage {
             Use::Own => "",
             Use::Shared => ", transactions without this run's mark left out",
@@ -73,7 +89,8 @@ impl Chain {
             "blocks {first} to {last} from {address} over HTTP, {mempool}{left_out}{untimed}"
         );
         let entries = VecDeque::new();
-        Ok(Self { rpc, next: first, last, top, ahead: None, entries, run_mark, usage, way })
+        let (next, ahead) = (first, None);
+        Ok(Self { rpc, next, last, top, ahead, entries, run_mark, usage, way, stop })
     }
 
     /// The transactions of the next block, with the time that stands in the one behind it.
@@ -114,8 +131,15 @@ impl Ledger for Chain {
     /// No check of this adapter reads contents. Whether a transaction was refused stands in the results of a block,
     /// which are not read: the application of these networks takes what its check takes.
     fn next(&mut self, _content: &mut Vec<u8>) -> Result<Option<LedgerEntry>, SutError> {
+        let mut empty = 0;
         while self.entries.is_empty() && self.next <= self.last {
+            if empty >= EMPTY_STOPPED_MAX && self.stop.load(Ordering::Relaxed) {
+                let (next, last) = (self.next, self.last);
+                let words = format!("the run is to stop; blocks {next} to {last} were not read");
+                return Err(SutError::Ledger(words));
+            }
             self.read_block()?;
+            empty += 1;
         }
         Ok(self.entries.pop_front())
     }
@@ -161,4 +185,88 @@ pub(crate) fn entry(tx: &str, index: u64, place: Place) -> Result<Option<LedgerE
         submitted: marked.and_then(|claim| claim.submitted),
         recorded: place.recorded,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A node that answers each question of one connection with what `answer` makes of its method and parameters.
+    fn node(answer: impl Fn(&str, &Value) -> Value + Send + 'static) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = Vec::new();
+            let mut some = [0; 16 << 10];
+            loop {
+                match stream.read(&mut some) {
+                    Ok(count @ 1..) => asked.extend_from_slice(&some[..count]),
+                    _ => return,
+                }
+                let Some(head) = asked.windows(4).position(|it| it == b"\r\n\r\n") else {
+                    continue;
+                };
+                let Ok(question) = serde_json::from_slice::<Value>(&asked[head + 4..]) else {
+                    continue;
+                };
+                asked.clear();
+                let one = |it: &Value| {
+                    let result = answer(it["method"].as_str().unwrap(), &it["params"]);
+                    json!({"jsonrpc": "2.0", "id": it["id"], "result": result})
+                };
+                let said = match question.as_array() {
+                    Some(batch) => batch.iter().map(one).collect(),
+                    None => one(&question),
+                };
+                let body = said.to_string();
+                // In one piece, for which no acknowledgement is waited.
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+                let _ = stream.write_all((head + &body).as_bytes());
+            }
+        });
+        address
+    }
+
+    /// The chain of a node at this height whose blocks are empty, from block 6 on, as it is read once the run is to stop.
+    fn chain(height: &str) -> Result<Chain, SutError> {
+        let height = height.to_owned();
+        let node = node(move |method, _| match method {
+            "status" => json!({
+                "node_info": {"network": "n", "version": "1"},
+                "sync_info": {"latest_block_height": height, "catching_up": false},
+            }),
+            "num_unconfirmed_txs" => json!({"total": "0"}),
+            _ => {
+                json!({"block": {"header": {"time": "2026-11-21T06:50:32Z"}, "data": {"txs": null}}})
+            }
+        });
+        Chain::open(&[node], 6, 7, Use::Own, false, (Clock::start(), Arc::new(true.into())))
+    }
+
+    /// Claim: heights that no chain can have, and more blocks than a trial can have, are said when the reading begins.
+    #[test]
+    fn heights_beyond_bounds() {
+        for (height, words) in [
+            ("18446744073709551615", "no node answers"),
+            ("549755813889", "no node answers"),
+            ("549755813888", "expected at most 16777216 blocks from 6 on"),
+        ] {
+            let error = chain(height).err().unwrap().to_string();
+            assert!(error.contains(words), "{height}: {error}");
+        }
+    }
+
+    /// Claim: empty blocks without end are left once the run is to stop.
+    #[test]
+    fn empty_blocks() {
+        let mut chain = chain("1000000").unwrap();
+        let error = chain.next(&mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("the run is to stop"), "{error}");
+    }
 }

@@ -20,6 +20,9 @@ const BLOCK_PATIENCE: Duration = Duration::from_secs(60);
 /// The longest answer: a block of 21 MiB is 28 MiB in base64.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
+/// No chain is as high: of a thousand blocks a second it takes 17 years. Up to here, heights can be reckoned with.
+const HEIGHT_MAX: u64 = 1 << 39;
+
 const LIMITS: Limits = Limits::keeping(ANSWER_BYTES_MAX);
 
 /// A node, asked by JSON-RPC.
@@ -179,7 +182,11 @@ impl Status {
     }
 
     pub(crate) fn height(&self) -> Result<u64, String> {
-        number(&self.sync_info.latest_block_height)
+        let height = number(&self.sync_info.latest_block_height)?;
+        match height {
+            ..=HEIGHT_MAX => Ok(height),
+            _ => Err(format!("expected a height of at most {HEIGHT_MAX}, got {height}")),
+        }
     }
 }
 

@@ -206,8 +206,7 @@ impl System for CometBft {
         let first = height + 1;
         let nodes = self.readers(of);
         let usage = if self.attach.is_empty() { Use::Own } else { Use::Shared };
-        let chain =
-            Chain::open(&nodes, first, self.run_mark, usage, self.loadtime.is_some(), of.clock)?;
-        Ok(Some(Box::new(chain)))
+        let (timed, how) = (self.loadtime.is_some(), (of.clock, Arc::clone(&of.stop)));
+        Ok(Some(Box::new(Chain::open(&nodes, first, self.run_mark, usage, timed, how)?)))
     }
 }

@@ -70,14 +70,27 @@ impl Keys {
             let entry = self.entry(key);
             let (entry, held, times) =
                 entry.ok_or_else(|| io::Error::other(format!("a key that is none: {key}")))?;
+            if entry.position < last {
+                return Err(io::Error::other(format!(
+                    "expected keys made at revision {last} or later, got one of {}; a member that orders none by revision \
+                     cannot be read",
+                    entry.position
+                )));
+            }
             last = entry.position;
-            // A key that was put twice is there once, and says so.
-            for _ in 0..times {
+            // A key that was put more than once is there once, and says so: twice is enough to be a duplicate.
+            for _ in 0..times.min(2) {
                 self.held.push_back((entry, held.clone()));
             }
         }
         let is_all = answer["more"].as_bool() != Some(true);
-        self.next = (!is_all && !found.is_empty()).then_some(last + 1);
+        if !is_all && found.is_empty() {
+            return Err(io::Error::other(format!(
+                "no key from revision {from} on, and more of them"
+            )));
+        }
+        // Nothing is made after the last revision that there can be.
+        self.next = if is_all { None } else { last.checked_add(1) };
         Ok(())
     }
 
@@ -91,7 +104,9 @@ impl Keys {
         let is_ours = tx.is_some() && right == held;
         let entry =
             LedgerEntry::new(number(key, "create_revision")?, tx.unwrap_or(TxId::MAX), is_ours);
-        Some((entry, held, number(key, "version")?))
+        // A key that is there has been put.
+        let times = number(key, "version").filter(|times| *times > 0)?;
+        Some((entry, held, times))
     }
 }
 
@@ -128,40 +143,86 @@ mod tests {
 
     use super::*;
 
+    /// A member that answers the questions of one reading with these pages, one after the other; gives the questions.
+    fn member(pages: Vec<Value>) -> (SocketAddr, std::thread::JoinHandle<Vec<Value>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let member = listener.local_addr().unwrap();
+        let answer = move |page: Value| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = String::new();
+            while !asked.ends_with('}') {
+                let mut some = [0; 4096];
+                let count = stream.read(&mut some).unwrap();
+                asked.push_str(std::str::from_utf8(&some[..count]).unwrap());
+            }
+            let body = page.to_string();
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+                .unwrap();
+            serde_json::from_str(asked.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+        };
+        (member, std::thread::spawn(move || pages.into_iter().map(answer).collect()))
+    }
+
+    /// A page with the key of transaction `tx`, made at this revision and put so often.
+    fn page(tx: &str, revision: &str, version: &str, is_last: bool) -> Value {
+        let mut key = Vec::new();
+        base64(format!("{}{tx:0>16}", prefix(7)).as_bytes(), &mut key);
+        let key = String::from_utf8(key).unwrap();
+        json!({
+            "header": {"revision": revision}, "more": !is_last,
+            "kvs": [{"key": key, "create_revision": revision, "version": version}],
+        })
+    }
+
+    /// Everything that a member of these pages holds.
+    fn read(pages: &[Value]) -> Result<Vec<(TxId, u64)>, String> {
+        let (member, server) = member(pages.to_vec());
+        let mut keys = Keys::new(member, 7, Clock::start()).map_err(|error| error.to_string())?;
+        let mut found = Vec::new();
+        while let Some(entry) = keys.next(&mut Vec::new()).map_err(|error| error.to_string())? {
+            found.push((entry.tx, entry.position));
+        }
+        server.join().unwrap();
+        Ok(found)
+    }
+
+    /// Claim: a key that was put more than once stands there twice, however often the member says that it was.
+    #[test]
+    fn keys_that_were_put_often() {
+        let of = |version| read(&[page("10", "10", version, true)]);
+        assert_eq!(of("1"), Ok(vec![(0x10, 10)]));
+        for version in ["2", "3", "18446744073709551615"] {
+            assert_eq!(of(version), Ok(vec![(0x10, 10), (0x10, 10)]), "{version}");
+        }
+        assert!(of("0").is_err() && of("many").is_err());
+    }
+
+    /// Claim: a member that does not get on is left with an error: the same page again, none where there are more, and none can
+    /// follow the last revision.
+    #[test]
+    fn pages_that_repeat() {
+        let first = page("10", "10", "1", false);
+        let error = read(&[first.clone(), first.clone()]).unwrap_err();
+        assert!(error.contains("revision 11 or later, got one of 10"), "{error}");
+        let none = json!({"header": {"revision": "10"}, "more": true});
+        let error = read(&[first, none]).unwrap_err();
+        assert!(error.contains("no key from revision 11 on"), "{error}");
+        let last = u64::MAX.to_string();
+        assert_eq!(read(&[page("10", &last, "1", false)]), Ok(vec![(0x10, u64::MAX)]));
+    }
+
     /// Claim: all parts are read at the revision of the first, so that a put which ends while they are read is in all or in none.
     #[test]
     fn one_revision() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let member = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            ["10", "99"].map(|revision| {
-                let (mut stream, _) = listener.accept().unwrap();
-                let mut asked = String::new();
-                while !asked.ends_with('}') {
-                    let mut some = [0; 4096];
-                    let count = stream.read(&mut some).unwrap();
-                    asked.push_str(std::str::from_utf8(&some[..count]).unwrap());
-                }
-                let mut key = Vec::new();
-                base64(format!("{}{revision:0>16}", prefix(7)).as_bytes(), &mut key);
-                let body = json!({
-                    "header": {"revision": revision}, "more": revision == "10",
-                    "kvs": [{"key": String::from_utf8(key).unwrap(), "create_revision": revision, "version": "1"}],
-                })
-                .to_string();
-                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
-                    .unwrap();
-                let body = asked.split("\r\n\r\n").nth(1).unwrap();
-                serde_json::from_str::<Value>(body).unwrap()
-            })
-        });
+        let (member, server) =
+            member(vec![page("10", "10", "1", false), page("99", "99", "1", true)]);
         let mut keys = Keys::new(member, 7, Clock::start()).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = keys.next(&mut Vec::new()).unwrap() {
             found.push((entry.tx, entry.position));
         }
         assert_eq!(found, [(0x10, 10), (0x99, 99)]);
-        let [first, second] = server.join().unwrap();
+        let [first, second] = server.join().unwrap().try_into().unwrap();
         assert_eq!((&first["revision"], &first["min_create_revision"]), (&json!("0"), &json!("1")));
         let expected = (&json!("10"), &json!("11"));
         assert_eq!((&second["revision"], &second["min_create_revision"]), expected);

@@ -54,6 +54,14 @@ pub(crate) fn quantity(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok().filter(|_| is_plain)
 }
 
+/// No chain is as high: of a thousand blocks a second it takes 17 years. Up to here, heights can be reckoned with.
+const HEIGHT_MAX: u64 = 1 << 39;
+
+/// A quantity that can be a block's height.
+pub(crate) fn height(text: &str) -> Option<u64> {
+    quantity(text).filter(|height| *height <= HEIGHT_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +76,10 @@ mod tests {
         assert_eq!((quantity("0x0"), quantity("0x1e")), (Some(0), Some(30)));
         for wrong in ["", "0x", "1e", "0x+1", "0x-1", "0x10000000000000000"] {
             assert_eq!(quantity(wrong), None, "{wrong}");
+        }
+        assert_eq!(height("0x8000000000"), Some(HEIGHT_MAX));
+        for wrong in ["1e", "0x8000000001", "0xffffffffffffffff"] {
+            assert_eq!(height(wrong), None, "{wrong}");
         }
     }
 }

@@ -239,9 +239,9 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result<T, Protocol
 }
 
 fn header(block: &Block<'_>) -> Result<Header, ProtocolError> {
-    let number = hex::quantity(block.number).ok_or_else(|| {
+    let number = hex::height(block.number).ok_or_else(|| {
         let number = sut::shown(block.number.as_bytes());
-        ProtocolError(format!("a block of the height `{number}`, which is no number"))
+        ProtocolError(format!("a block of the height `{number}`, which no chain has"))
     })?;
     Ok(Header {
         hash: hash_of(block.hash)?,
@@ -251,8 +251,21 @@ fn header(block: &Block<'_>) -> Result<Header, ProtocolError> {
     })
 }
 
+/// Says whether a receipt of this status is of a success; `None`: there is no such status (EIP-658 has these two).
+pub(crate) fn receipt_status(status: &str) -> Option<bool> {
+    match status {
+        "0x1" => Some(true),
+        "0x0" => Some(false),
+        _ => None,
+    }
+}
+
 fn of_receipt(receipt: &Receipt<'_>) -> Result<Content, ProtocolError> {
-    Ok((hash_of(receipt.transaction_hash)?, receipt.status != "0x0"))
+    let had_effect = receipt_status(receipt.status).ok_or_else(|| {
+        let status = sut::shown(receipt.status.as_bytes());
+        ProtocolError(format!("expected a receipt of the status 0x1 or 0x0, got `{status}`"))
+    })?;
+    Ok((hash_of(receipt.transaction_hash)?, had_effect))
 }
 
 fn hash_of(text: &str) -> Result<Hash, ProtocolError> {

@@ -112,7 +112,9 @@ impl Rpc {
     /// # Errors
     /// As [`Rpc::ask`].
     pub fn height(&mut self) -> Result<u64, String> {
-        self.number("eth_blockNumber", json!([]))
+        let text: String = self.ask("eth_blockNumber", json!([]))?;
+        hex::height(&text)
+            .ok_or_else(|| format!("`eth_blockNumber` gave `{text}`, which is no height"))
     }
 
     fn failed(&self, method: &str) -> impl Fn(String) -> String + use<> {

@@ -226,7 +226,13 @@ impl System for Ethereum {
         let usage = if self.attach.is_none() { Use::Own } else { Use::Shared };
         let rpc = Rpc::new(endpoint(of, HTTP)?, of.clock);
         let known = Arc::clone(&self.known);
-        Ok(Some(Box::new(Chain::open(rpc, known, *begun, usage, of.clock)?)))
+        Ok(Some(Box::new(Chain::open(
+            rpc,
+            known,
+            *begun,
+            usage,
+            (of.clock, Arc::clone(&of.stop)),
+        )?)))
     }
 }
 

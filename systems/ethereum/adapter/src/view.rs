@@ -155,12 +155,14 @@ impl View {
             return;
         }
         let Some(top) = self.blocks.get(tip).map(|block| block.number) else { return };
-        let mut at = *tip;
+        let (mut at, mut above) = (*tip, None);
         while let Some(block) = self.blocks.get_mut(&at) {
-            if block.is_deep {
+            // A parent that is no lower is none, and may be its own.
+            if block.is_deep || above.is_some_and(|above| block.number >= above) {
                 return;
             }
-            if block.number + self.confirmations <= top {
+            above = Some(block.number);
+            if top - block.number >= self.confirmations {
                 block.is_deep = true;
                 block.content.iter_mut().flat_map(|list| list.drain(..)).for_each(|one| deep(&one));
             }
@@ -223,6 +225,19 @@ mod tests {
         assert_eq!(view.header(header(11, 1, 0), &mut none), [(7, Question::Content([1; 32]))]);
         assert_eq!(view.header(header(10, 0, 9), &mut none), [], "of an earlier trial");
         assert_eq!(view.answered(99), None);
+    }
+
+    /// Claim: a block that says to be its own parent, or to lie above all numbers, is held like any other, and looking for what
+    /// is deep ends.
+    #[test]
+    fn parents_that_are_none() {
+        let mut view = View::new(0, 1);
+        let mut none = |_: &Content| panic!("nothing is deep");
+        view.header(header(5, 5, 5), &mut none);
+        view.header(header(6, 6, 7), &mut none);
+        view.header(header(7, 7, 6), &mut none);
+        view.header(Header { number: u64::MAX, ..header(0, 8, 9) }, &mut none);
+        view.header(Header { number: u64::MAX, ..header(0, 9, 8) }, &mut none);
     }
 
     /// Claim: blocks and questions are bounded, however many heads a node tells of.

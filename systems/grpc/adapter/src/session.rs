@@ -112,12 +112,11 @@ impl Session for GrpcSession {
                     }
                     let Err(why) = part_of(calls, call, open, body, marks) else { return true };
                     is_whole = false;
-                    End { code: status::INTERNAL, bytes_in: 0, words: Words::Ours(why) }
+                    End::broken(status::INTERNAL, why)
                 }
                 Told::End(Ended::Reset { why, is_refused }) => {
                     let said = if is_refused { "not processed: " } else { "reset: " };
-                    let words = Words::Ours(format!("{said}{why}"));
-                    End { code: status::of_reset(why, is_refused), bytes_in: 0, words }
+                    End::broken(status::of_reset(why, is_refused), format!("{said}{why}"))
                 }
                 Told::End(Ended::Answered(answer)) => answered(call, &open[place], &answer),
             };
@@ -166,6 +165,15 @@ struct End {
     code: u16,
     bytes_in: u32,
     words: Words,
+    /// The metadata that is not as expected.
+    unexpected: Option<(Outcome, String)>,
+}
+
+impl End {
+    /// Of an answer that did not come to its end.
+    const fn broken(code: u16, why: String) -> Self {
+        Self { code, bytes_in: 0, words: Words::Ours(why), unexpected: None }
+    }
 }
 
 /// Why a call failed.
@@ -196,7 +204,7 @@ fn part_of(
         if keeps && unexpected.is_none() {
             *unexpected = match described::decode(&call.output, message) {
                 // Headers are looked at when they are all there.
-                Ok(json) => expects.unexpected(b"", &json).filter(|_| !expects.reads_headers()),
+                Ok(json) => expects.unexpected_body(&json),
                 Err(why) => Some((Outcome::Rejected(Class::Server), why)),
             };
         }
@@ -211,7 +219,10 @@ fn is_grpc(head: &[u8]) -> bool {
 /// The end of an answer whose stream has ended.
 fn answered(call: &Call, open: &Open, answer: &Answer<'_>) -> End {
     let bytes_in = u32::try_from(answer.body_bytes).unwrap_or(u32::MAX);
-    let end = |code, words| End { code, bytes_in, words };
+    let end = |code, words| {
+        let unexpected = call.expects.answer.unexpected_header(answer.head);
+        End { code, bytes_in, words, unexpected }
+    };
     if answer.status != 200 {
         let words = format!("HTTP {} {}", answer.status, wire::http1::reason(answer.status));
         return end(status::of_http(answer.status), Words::Ours(words));
@@ -279,15 +290,19 @@ fn conclude(
         let names: Vec<&str> = statuses.iter().map(|code| status::name(*code)).collect();
         let _ = write!(text, "{}: expected status {}", status::name(code), names.join(" or "));
     }
-    if outcome == Outcome::Committed && code == status::OK {
-        let of_count = call.expects.messages.filter(|wanted| *wanted != open.messages);
+    if outcome == Outcome::Committed {
+        // Another status that counts as committed has no message to look at.
+        let is_ok = code == status::OK;
+        let of_count = call.expects.messages.filter(|wanted| is_ok && *wanted != open.messages);
         let of_count = of_count.map(|wanted| {
             let words = format!("expected {wanted} messages, got {}", open.messages);
             (Outcome::Rejected(Class::Server), words)
         });
-        if let Some((failed, words)) = of_count.as_ref().or(open.unexpected.as_ref()) {
+        let of_messages = open.unexpected.as_ref().filter(|_| is_ok);
+        let found = end.unexpected.as_ref().or(of_count.as_ref()).or(of_messages);
+        if let Some((failed, words)) = found {
             outcome = *failed;
-            text.push_str("OK: ");
+            let _ = write!(text, "{}: ", status::name(code));
             append(text, words);
         }
     }

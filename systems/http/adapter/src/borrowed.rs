@@ -317,24 +317,29 @@ impl Expectation {
         self.reads_bodies
     }
 
-    /// Whether something is expected of headers.
+    /// Why a body is not as expected, if it is not.
     #[must_use]
-    pub fn reads_headers(&self) -> bool {
-        self.expected.reads_headers()
+    pub fn unexpected_body(&self, body: &[u8]) -> Option<(Outcome, String)> {
+        let found = self.expected.unexpected_body(&self.answered(&[], body));
+        found.map(|found| (found.outcome, found.text))
     }
 
-    /// Why an answer is not as expected, if it is not: its headers, a line each after a line end, and its body.
+    /// Why headers, a line each after a line end, are not as expected, if they are not.
     #[must_use]
-    pub fn unexpected(&self, head: &[u8], body: &[u8]) -> Option<(Outcome, String)> {
+    pub fn unexpected_header(&self, head: &[u8]) -> Option<(Outcome, String)> {
+        let found = self.expected.unexpected_header(&self.answered(head, &[]));
+        found.map(|found| (found.outcome, found.text))
+    }
+
+    fn answered<'a>(&self, head: &'a [u8], body: &'a [u8]) -> Answered<'a> {
         let body_bytes = body.len() as u64;
-        let answered = Answered {
+        Answered {
             response: Response { status: 200, body_bytes, keep_alive: true },
             reason: "",
             body,
             has_body: self.reads_bodies,
             head,
             expects: self.expected.of_all,
-        };
-        self.expected.unexpected(&answered).map(|found| (found.outcome, found.text))
+        }
     }
 }

@@ -148,13 +148,19 @@ impl Expected {
         }
     }
 
-    /// What is not as expected beside the status; `json` is the body, where somebody has read it already.
+    /// The first thing that is not as expected beside the status.
     pub(crate) fn unexpected(&self, answered: &Answered<'_>) -> Option<Unexpected> {
-        let expectation = self.of(answered)?;
-        let of_headers = expectation.headers.iter().find_map(|header| of_header(answered, header));
-        if of_headers.is_some() || !answered.has_body {
-            return of_headers;
-        }
+        self.unexpected_header(answered).or_else(|| self.unexpected_body(answered))
+    }
+
+    /// The header that is not as expected.
+    pub(crate) fn unexpected_header(&self, answered: &Answered<'_>) -> Option<Unexpected> {
+        self.of(answered)?.headers.iter().find_map(|header| of_header(answered, header))
+    }
+
+    /// Why the body is not as expected.
+    pub(crate) fn unexpected_body(&self, answered: &Answered<'_>) -> Option<Unexpected> {
+        let expectation = self.of(answered).filter(|_| answered.has_body)?;
         let length = answered.response.body_bytes;
         if let Some(wanted) = expectation.length.filter(|wanted| *wanted != length) {
             let text = format!("expected a body of {wanted} bytes, got {length}");

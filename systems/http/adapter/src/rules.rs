@@ -31,6 +31,8 @@ pub(crate) struct Rules {
     error: Option<ErrorRule>,
     limited_pointer: Option<String>,
     limited_texts: Vec<String>,
+    /// One of these three looks at bodies, however little of them is kept.
+    judges_bodies: bool,
     pub(crate) expected: Expected,
     body_kept_max: usize,
     /// The same, where something reads bodies.
@@ -89,10 +91,9 @@ impl Rules {
             .size_within("body_kept_max", 0..=BODY_KEPT_MAX, problems)
             .unwrap_or(BODY_KEPT_DEFAULT);
         let expected = Expected::read(workload, problems);
-        let reads_bodies = error.is_some()
-            || limited_pointer.is_some()
-            || !limited_texts.is_empty()
-            || expected.reads_bodies();
+        let judges_bodies =
+            error.is_some() || limited_pointer.is_some() || !limited_texts.is_empty();
+        let reads_bodies = judges_bodies || expected.reads_bodies();
         let wanted = usize::try_from(kept.min(BODY_KEPT_MAX)).expect("bounded by BODY_KEPT_MAX");
         let correlate = correlate(workload, problems);
         Self {
@@ -100,6 +101,7 @@ impl Rules {
             error,
             limited_pointer,
             limited_texts,
+            judges_bodies,
             expected,
             body_kept_max: if reads_bodies { wanted } else { 0 },
             body_kept_wanted: wanted,
@@ -140,7 +142,7 @@ impl Rules {
             Ok(outcome) => outcome,
             Err(unexpected) => return told(answered, unexpected, text),
         };
-        let (outcome, said) = if self.body_kept_max == 0 || !answered.has_body {
+        let (outcome, said) = if !self.judges_bodies || !answered.has_body {
             (by_status, Said::Nothing)
         } else {
             self.by_body(answered, by_status)
@@ -377,6 +379,17 @@ mod tests {
             judge(&rules, 200, "OK", &long),
             "rejected(client) 200 OK: the body is longer than workload.body_kept_max"
         );
+    }
+
+    /// Claim: with nothing kept a body that a rule has to read is a failure of this client's, and no commit.
+    #[test]
+    fn bodies_of_which_nothing_is_kept() {
+        let (rules, problems) = rules(&[("error_pointer", "/error"), ("body_kept_max", "0B")]);
+        assert_eq!(problems, Vec::<String>::new());
+        let too_long = "rejected(client) 200 OK: the body is longer than workload.body_kept_max";
+        assert_eq!(judge(&rules, 200, "OK", "{\"error\":1}"), too_long);
+        assert_eq!(judge(&rules, 204, "OK", ""), "committed ");
+        assert_eq!(judge(&rules, 404, "X", "{\"error\":1}"), "rejected(bad_request) 404 X");
     }
 
     /// Claim: a limiter that hides in a 404 or in a 200 is told apart by pointer or by text, and a good answer

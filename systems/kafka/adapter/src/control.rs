@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clock::Clock;
 use sut::asker::{Asker, connect};
 
 use crate::messages::{self, Api, Cluster, Code};
@@ -35,8 +36,9 @@ fn broken(Strange(why): Strange) -> io::Error {
 
 impl Control {
     /// Opens a connection to a broker that takes the versions which are used here.
-    pub(crate) fn open(broker: SocketAddr) -> io::Result<Self> {
-        let mut control = Self { asker: Asker::new(connect(broker, PATIENCE)?), asked: 0 };
+    pub(crate) fn open(broker: SocketAddr, clock: Clock) -> io::Result<Self> {
+        let asker = Asker::new(connect(broker, PATIENCE)?, clock);
+        let mut control = Self { asker, asked: 0 };
         let versions = control.ask(messages::API_VERSIONS, |_| (), messages::api_versions)?;
         for Api { key, version, name } in messages::APIS {
             let range = versions.iter().find(|it| it.0 == key);

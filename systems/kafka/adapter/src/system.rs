@@ -126,7 +126,7 @@ impl System for Kafka {
         if self.attach.is_some()
             && let Ok(up) = up(of)
         {
-            topic::remove(&up.places, self.run_mark);
+            topic::remove(&up.places, self.run_mark, of.clock);
         }
     }
 }

@@ -36,10 +36,10 @@ pub(crate) fn name(run_mark: u64) -> String {
 }
 
 /// The answer of any broker that answers.
-fn cluster(places: &[Place], topic: &str) -> io::Result<Cluster> {
+fn cluster(places: &[Place], topic: &str, clock: Clock) -> io::Result<Cluster> {
     let mut last = io::Error::other("there is no broker");
     for place in places {
-        match Control::open(place.address).and_then(|mut it| it.cluster(topic)) {
+        match Control::open(place.address, clock).and_then(|mut it| it.cluster(topic)) {
             Ok(cluster) => return Ok(cluster),
             Err(error) => last = error,
         }
@@ -70,7 +70,7 @@ pub(crate) fn make(places: &[Place], run_mark: u64, clock: Clock) -> Result<usiz
     let numbers = numbers.unwrap_or_default();
     let deadline = clock.now().plus(READY_WITHIN);
     let attempt = || -> io::Result<Result<usize, String>> {
-        let mut control = Control::open(places[0].address)?;
+        let mut control = Control::open(places[0].address, clock)?;
         let (code, words) = control.create_topic(&topic, replicas, &numbers)?;
         if code != 0 && code != TOPIC_EXISTS {
             return Ok(Err(format!("{} {words}", messages::words(code))));
@@ -81,7 +81,7 @@ pub(crate) fn make(places: &[Place], run_mark: u64, clock: Clock) -> Result<usiz
         }
         // A broker that has just started gives none at first, and connections may go to any of them.
         for place in places {
-            let code = Control::open(place.address)?.producer_id()?;
+            let code = Control::open(place.address, clock)?.producer_id()?;
             if code != 0 {
                 return Ok(Err(format!("a producer's number: {}", messages::words(code))));
             }
@@ -102,11 +102,12 @@ pub(crate) fn make(places: &[Place], run_mark: u64, clock: Clock) -> Result<usiz
 }
 
 /// Removes it.
-pub(crate) fn remove(places: &[Place], run_mark: u64) {
+pub(crate) fn remove(places: &[Place], run_mark: u64, clock: Clock) {
     for place in places {
         // An error has no taker here: what is left carries the trial's mark in its name.
         let topic = name(run_mark);
-        if Control::open(place.address).and_then(|mut it| it.delete_topic(&topic)).is_ok() {
+        let asked = Control::open(place.address, clock);
+        if asked.and_then(|mut it| it.delete_topic(&topic)).is_ok() {
             return;
         }
     }
@@ -118,7 +119,7 @@ pub(crate) fn read(places: &[Place], run_mark: u64, of: &Deployment) -> Result<C
     let (mut moved, mut before, mut missing_since) = (of.clock.now(), None, None);
     loop {
         let now = of.clock.now();
-        let cluster = cluster(places, &topic);
+        let cluster = cluster(places, &topic, of.clock);
         let is_missing = matches!(cluster, Ok(Cluster { code: UNKNOWN_TOPIC, .. }));
         missing_since = is_missing.then(|| missing_since.unwrap_or(now));
         if missing_since.is_some_and(|since| now >= since.plus(MISSING_FOR)) {
@@ -133,7 +134,7 @@ pub(crate) fn read(places: &[Place], run_mark: u64, of: &Deployment) -> Result<C
             Ok(_) if is_missing => "no broker knows the topic".to_owned(),
             // Until all are in sync, what the leader has of what it acknowledged is not given to consumers.
             Ok(cluster) if cluster.leader >= 0 && cluster.in_sync.len() >= places.len() => {
-                match from(places, run_mark, &cluster) {
+                match from(places, run_mark, &cluster, of.clock) {
                     Ok(consumer) => return Ok(consumer),
                     Err(why) => why,
                 }
@@ -157,17 +158,23 @@ pub(crate) fn read(places: &[Place], run_mark: u64, of: &Deployment) -> Result<C
 
 /// A consumer at another replica than the leader, or at the leader where there is no other, up to the end that the leader
 /// knows.
-fn from(places: &[Place], run_mark: u64, cluster: &Cluster) -> Result<Consumer, String> {
+fn from(
+    places: &[Place],
+    run_mark: u64,
+    cluster: &Cluster,
+    clock: Clock,
+) -> Result<Consumer, String> {
     let follower = cluster.in_sync.iter().find(|number| **number != cluster.leader);
     let at = *follower.unwrap_or(&cluster.leader);
     let place = &places[place_of(places, cluster, at)?];
     let leading = &places[place_of(places, cluster, cluster.leader)?];
-    let asked = Control::open(leading.address).and_then(|mut leader| leader.end(&name(run_mark)));
+    let asked = Control::open(leading.address, clock);
+    let asked = asked.and_then(|mut leader| leader.end(&name(run_mark)));
     let (code, end) = asked.map_err(|error| error.to_string())?;
     if code != 0 {
         return Err(format!("the partition's end, asked of its leader: {}", messages::words(code)));
     }
-    let control = Control::open(place.address).map_err(|error| error.to_string())?;
+    let control = Control::open(place.address, clock).map_err(|error| error.to_string())?;
     Ok(Consumer {
         control: Some(control),
         run_mark,

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clock::Clock;
 use serde_json::Value;
 use sut::asker::{Asker, connect};
 
@@ -34,8 +35,8 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
-        let asker = Asker::new(connect(server, PATIENCE)?);
+    pub(crate) fn open(server: SocketAddr, clock: Clock) -> io::Result<Self> {
+        let asker = Asker::new(connect(server, PATIENCE)?, clock);
         // No other connection of this host has the port of this end.
         let inbox = format!("_INBOX.assay.{}.", asker.stream().local_addr()?.port());
         let mut control = Self { asker, version: String::new(), inbox, asked: 0 };
@@ -82,6 +83,7 @@ impl Control {
 
     /// The next answer to the question that was asked last; earlier ones' are skipped.
     pub(crate) fn answer(&mut self) -> io::Result<Answer> {
+        self.asker.go_on();
         loop {
             if let Some(answer) = self.next()? {
                 return Ok(answer);
@@ -125,7 +127,7 @@ impl Control {
                 self.version = info["version"].as_str().unwrap_or_default().to_owned();
             }
             if is_ping {
-                self.asker.send(b"PONG\r\n")?;
+                self.asker.say(b"PONG\r\n")?;
             }
             if is_pong || answer.is_some() {
                 return Ok(answer);

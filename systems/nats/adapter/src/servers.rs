@@ -94,8 +94,10 @@ impl Servers {
             let dialled = bed.forward(CLIENT, name, *clients)?.unwrap_or(*clients);
             places.push(Place { address: dialled });
         }
+        let clock = bed.clock();
         for (plan, place) in plans.iter().zip(&places) {
-            bed.wait_ready(&plan.name, || Control::open(place.address).is_ok(), READY_WITHIN)?;
+            let is_up = || Control::open(place.address, clock).is_ok();
+            bed.wait_ready(&plan.name, is_up, READY_WITHIN)?;
         }
         let folder = bed.node_folder(&plans[0].name)?;
         Ok((places, folder))

@@ -56,7 +56,7 @@ pub(crate) fn make(servers: &[Place], run_mark: u64, clock: clock::Clock) -> Res
     });
     let deadline = clock.now().plus(READY_WITHIN);
     loop {
-        let asked = Control::open(servers[0].address)
+        let asked = Control::open(servers[0].address, clock)
             .and_then(|mut it| it.api(&format!("STREAM.CREATE.{name}"), &config.to_string()));
         let why = match asked {
             Ok(Ok(_)) => return Ok(()),
@@ -126,7 +126,7 @@ fn find(
     clock: clock::Clock,
 ) -> io::Result<Found> {
     let stream = name(run_mark);
-    let mut control = any(servers)?;
+    let mut control = any(servers, clock)?;
     let info = match control.api(&format!("STREAM.INFO.{stream}"), "")? {
         Ok(info) => info,
         Err(Refused { code: NO_SUCH_STREAM, .. }) => return Ok(Found::Gone),
@@ -183,11 +183,11 @@ fn is_another(stream: &Value, server: &str) -> bool {
 }
 
 /// A connection to any server that answers.
-fn any(servers: &[Place]) -> io::Result<Control> {
+fn any(servers: &[Place], clock: clock::Clock) -> io::Result<Control> {
     let addresses: Vec<SocketAddr> = servers.iter().map(|place| place.address).collect();
     let mut last = io::Error::other("there is no server");
     for address in addresses {
-        match Control::open(address) {
+        match Control::open(address, clock) {
             Ok(control) => return Ok(control),
             Err(error) => last = error,
         }
@@ -224,9 +224,13 @@ impl Consumer {
         let deadline = self.clock.now().plus(SILENT_FOR);
         while !self.is_through && self.held.is_empty() {
             self.batch()?;
+            if self.is_through || !self.held.is_empty() {
+                // Messages that came late came all the same.
+                continue;
+            }
             if self.clock.now() >= deadline {
                 self.is_through = true;
-            } else if self.held.is_empty() && !self.is_through {
+            } else {
                 self.clock.sleep_until(self.clock.now().plus(ASK_EVERY));
             }
         }
@@ -310,7 +314,57 @@ impl Ledger for Consumer {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use clock::{Clock, Hand, Instant, WallTime};
+
     use super::*;
+
+    /// A server that delivers three messages in two batches, the first of which takes longer than a consumer may be silent.
+    fn deliver(listener: &TcpListener, hand: &mut Hand) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let message = |place| format!("MSG s 1 $JS.ACK.S.C.1.{place}.{place}.17.0 2\r\nhi\r\n");
+        let no_more = "HMSG s 1 16 16\r\nNATS/1.0 408\r\n\r\n\r\n";
+        let mut is_first = true;
+        for line in lines.map_while(Result::ok) {
+            let mut says = String::new();
+            if line == "PING" {
+                says.push_str("PONG\r\n");
+            } else if line.starts_with("PUB next ") && is_first {
+                is_first = false;
+                hand.move_to(Instant::ZERO.plus(2 * SILENT_FOR));
+                says = message(1) + no_more;
+            } else if line.starts_with("PUB next ") {
+                says = message(2) + &message(3);
+            }
+            stream.write_all(says.as_bytes()).unwrap();
+        }
+    }
+
+    /// Claim: a batch that takes long is not the end of the stream: what follows it is read.
+    #[test]
+    fn a_late_batch_is_not_the_last() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (clock, mut hand) = Clock::by_hand(Instant::ZERO, WallTime::from_unix_ns(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| deliver(&listener, &mut hand));
+            let mut consumer = Consumer {
+                control: Some(Control::open(address, clock).unwrap()),
+                next: "next".to_owned(),
+                last: 3,
+                is_through: false,
+                ..Consumer::of_nothing(7, clock)
+            };
+            let mut places = Vec::new();
+            while let Some(entry) = consumer.next(&mut Vec::new()).unwrap() {
+                places.push(entry.position);
+            }
+            assert_eq!(places, [1, 2, 3]);
+        });
+    }
 
     /// Claim: the place of a message is read from both forms that servers write, and from nothing else.
     #[test]

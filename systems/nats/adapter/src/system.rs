@@ -77,7 +77,7 @@ impl System for Nats {
         };
         stream::make(&places, self.run_mark, bed.clock())?;
         let first = places[0].address;
-        let version = Control::open(first).map(|control| control.version);
+        let version = Control::open(first, bed.clock()).map(|control| control.version);
         let version = version
             .map_err(|error| SutError::Deploy(format!("asking the server at {first}: {error}")))?;
         let interval = match (&self.attach, &self.servers.sync_interval) {
@@ -138,7 +138,7 @@ impl System for Nats {
     fn finished(&self, of: &Deployment) {
         if self.attach.is_some()
             && let Ok([first, ..]) = places(of)
-            && let Ok(mut control) = Control::open(first.address)
+            && let Ok(mut control) = Control::open(first.address, of.clock)
         {
             // An error has no taker here: what is left carries the trial's mark in its name.
             let _ = control.api(&format!("STREAM.DELETE.{}", stream::name(self.run_mark)), "");

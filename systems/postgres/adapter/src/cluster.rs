@@ -82,7 +82,8 @@ impl Cluster {
             Some(account) => node.as_account(account, &folder),
             None => node,
         })?;
-        bed.wait_ready(NODE, || Control::is_serving(address, login), READY_WITHIN)?;
+        let clock = bed.clock();
+        bed.wait_ready(NODE, || Control::is_serving(address, login, clock), READY_WITHIN)?;
         Ok((address, folder))
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sut::asker::{Asker, connect};
+use sut::asker::{Asker, Clock, connect};
 
 use crate::messages::{self, Message};
 
@@ -43,8 +43,12 @@ pub(crate) struct Control {
 pub(crate) type Columns = Vec<Option<String>>;
 
 impl Control {
-    pub(crate) fn open(server: SocketAddr, login: &Login) -> Result<Self, ControlError> {
-        let mut control = Self { asker: Asker::new(connect(server, PATIENCE)?) };
+    pub(crate) fn open(
+        server: SocketAddr,
+        login: &Login,
+        clock: Clock,
+    ) -> Result<Self, ControlError> {
+        let mut control = Self { asker: Asker::new(connect(server, PATIENCE)?, clock) };
         let mut out = Vec::new();
         messages::startup(&[("user", &login.user), ("database", &login.database)], &mut out);
         control.asker.send(&out)?;
@@ -53,15 +57,15 @@ impl Control {
     }
 
     /// Whether it serves: a server that still recovers refuses the session.
-    pub(crate) fn is_serving(server: SocketAddr, login: &Login) -> bool {
-        Self::open(server, login).is_ok()
+    pub(crate) fn is_serving(server: SocketAddr, login: &Login, clock: Clock) -> bool {
+        Self::open(server, login, clock).is_ok()
     }
 
     /// All rows of a statement that has few.
     pub(crate) fn ask(&mut self, sql: &str) -> Result<Vec<Columns>, ControlError> {
         self.begin(sql)?;
         let mut rows = Vec::new();
-        while let Some(row) = self.next_row()? {
+        while let Some(row) = self.until_ready()? {
             rows.push(row);
         }
         Ok(rows)
@@ -76,6 +80,7 @@ impl Control {
 
     /// The next row of the statement that was begun; `None`: there is no other.
     pub(crate) fn next_row(&mut self) -> Result<Option<Columns>, ControlError> {
+        self.asker.go_on();
         self.until_ready()
     }
 

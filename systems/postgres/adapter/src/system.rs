@@ -9,6 +9,7 @@ use std::time::Duration;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
+use sut::asker::Clock;
 use sut::{
     Deployment, DurabilityFacts, Endpoint, Kind, Ledger, Link, Role, SutError, System, Testbed,
     Workload,
@@ -55,8 +56,8 @@ impl Postgres {
         Arc::new(Common { parameters, statements, in_flight_max: self.in_flight_max })
     }
 
-    fn facts(&self, address: SocketAddr) -> Result<Facts, ControlError> {
-        let mut control = Control::open(address, &self.login)?;
+    fn facts(&self, address: SocketAddr, clock: Clock) -> Result<Facts, ControlError> {
+        let mut control = Control::open(address, &self.login, clock)?;
         let mut say = |name: &str| -> Result<String, ControlError> {
             let rows = control.ask(&format!("SHOW {name}"))?;
             Ok(rows.into_iter().flatten().flatten().next().unwrap_or_default())
@@ -90,17 +91,19 @@ impl System for Postgres {
             SutError::Deploy(format!("asking the server at {address}: {error}"))
         };
         if let Some(address) = self.attach {
-            let mut control =
-                Control::open(address, &self.login).map_err(|error| said(address, &error))?;
+            let control = Control::open(address, &self.login, bed.clock());
+            let mut control = control.map_err(|error| said(address, &error))?;
             for sql in make {
                 control.ask(&sql).map_err(|error| said(address, &error))?;
             }
-            let (facts, durability) = self.facts(address).map_err(|error| said(address, &error))?;
+            let facts = self.facts(address, bed.clock());
+            let (facts, durability) = facts.map_err(|error| said(address, &error))?;
             let endpoints = vec![(SERVER.to_owned(), address)];
             return Ok(Deployment { endpoints, facts, durability, ..Deployment::new(bed.clock()) });
         }
         let (address, folder) = self.cluster.start(&make, &self.login, bed)?;
-        let (facts, durability) = self.facts(address).map_err(|error| said(address, &error))?;
+        let facts = self.facts(address, bed.clock());
+        let (facts, durability) = facts.map_err(|error| said(address, &error))?;
         // Where the links are forwarders, the instrument dials one.
         let dialled = bed.forward(CLIENT, NODE, address)?.unwrap_or(address);
         Ok(Deployment {
@@ -127,7 +130,7 @@ impl System for Postgres {
     /// The tables are there: what a line of the single-user mode could not do, it says only to its log.
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
         let address = server(to)?;
-        let asked = Control::open(address, &self.login).and_then(|mut control| {
+        let asked = Control::open(address, &self.login, to.clock).and_then(|mut control| {
             let prepare = self.tables.prepare(&self.sort);
             let mut problem = None;
             for statement in prepare {
@@ -158,7 +161,7 @@ impl System for Postgres {
         let address = server(of)?;
         let deadline = of.clock.now().plus(READY_WITHIN);
         loop {
-            let error = match Control::open(address, &self.login) {
+            let error = match Control::open(address, &self.login, of.clock) {
                 Ok(control) => return Ok(Some(Box::new(Entries::new(control, self.tables)?))),
                 Err(error) => error,
             };
@@ -177,7 +180,7 @@ impl System for Postgres {
     fn finished(&self, of: &Deployment) {
         if self.attach.is_some()
             && let Ok(address) = server(of)
-            && let Ok(mut control) = Control::open(address, &self.login)
+            && let Ok(mut control) = Control::open(address, &self.login, of.clock)
         {
             // An error has no taker here: what is left carries the trial's mark in its name.
             let _ = control.ask(&self.tables.drop());

@@ -5,9 +5,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clock::Clock;
 use sut::asker::{Asker, connect};
 
-use crate::resp::{self, Reply};
+use crate::resp::{self, Ending, Reply};
 
 /// The longest wait for the server to take a connection or answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,13 +19,13 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn open(server: SocketAddr) -> io::Result<Self> {
-        Ok(Self { asker: Asker::new(connect(server, PATIENCE)?) })
+    pub(crate) fn open(server: SocketAddr, clock: Clock) -> io::Result<Self> {
+        Ok(Self { asker: Asker::new(connect(server, PATIENCE)?, clock) })
     }
 
     /// Whether it serves: a server that still reads its file says that it is loading.
-    pub(crate) fn is_serving(server: SocketAddr) -> bool {
-        let asked = Self::open(server).and_then(|mut control| control.ask(&[b"PING"]));
+    pub(crate) fn is_serving(server: SocketAddr, clock: Clock) -> bool {
+        let asked = Self::open(server, clock).and_then(|mut control| control.ask(&[b"PING"]));
         matches!(asked, Ok(Reply::Simple(word)) if word == "PONG")
     }
 
@@ -87,17 +88,16 @@ impl Control {
         let mut question = Vec::new();
         resp::write_command(command, &mut question);
         self.asker.send(&question)?;
-        loop {
-            match resp::reply(self.asker.unread()).map_err(|why| strange(&why.0))? {
-                Some((reply, used)) => {
-                    self.asker.skip(used);
-                    return match reply {
-                        Reply::Error(text) => Err(strange(&text)),
-                        reply => Ok(reply),
-                    };
-                }
-                None => self.asker.read()?,
-            }
+        let mut ending = Ending::new();
+        while !ending.has_come(self.asker.unread()).map_err(|why| strange(&why.0))? {
+            self.asker.read()?;
+        }
+        let read = resp::reply(self.asker.unread()).map_err(|why| strange(&why.0))?;
+        let (reply, used) = read.ok_or_else(|| strange("a reply that does not end"))?;
+        self.asker.skip(used);
+        match reply {
+            Reply::Error(text) => Err(strange(&text)),
+            reply => Ok(reply),
         }
     }
 }

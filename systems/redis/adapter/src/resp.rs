@@ -68,6 +68,44 @@ pub(crate) fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Strange> {
     }
 }
 
+/// The place up to which replies have been looked through for the end of the first, so that no byte of a long one is looked at often.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    at: usize,
+    /// Replies that begin there, before the end.
+    left: usize,
+}
+
+impl Ending {
+    /// The end of a reply of which nothing has come.
+    pub(crate) const fn new() -> Self {
+        Self { at: 0, left: 1 }
+    }
+
+    /// Says whether the reply at the beginning of `bytes` is whole, which are those of the last call and what came after them.
+    pub(crate) fn has_come(&mut self, bytes: &[u8]) -> Result<bool, Strange> {
+        while self.left > 0 {
+            let Some(rest) = bytes.get(self.at..) else { return Ok(false) };
+            let Some((line, used)) = line(rest)? else { return Ok(false) };
+            let Some((sign, text)) = line.split_first() else {
+                return Err(Strange("an empty line".to_owned()));
+            };
+            self.at += used;
+            self.left -= 1;
+            match sign {
+                b'+' | b'-' | b':' => {}
+                b'$' => self.at += count(number(text)?, BULK_BYTES_MAX)?.map_or(0, |it| it + 2),
+                b'*' => self.left += count(number(text)?, ITEMS_MAX)?.unwrap_or(0),
+                _ => return Err(Strange(format!("a reply that begins with byte {sign}"))),
+            }
+            if self.left > ITEMS_MAX {
+                return Err(Strange("a list of too many".to_owned()));
+            }
+        }
+        Ok(self.at <= bytes.len())
+    }
+}
+
 /// The reply at the beginning of `bytes`, and how many bytes it takes; `None`: it is not whole yet.
 pub(crate) fn reply(bytes: &[u8]) -> Result<Option<(Reply, usize)>, Strange> {
     let mut items = 0;
@@ -84,15 +122,12 @@ fn reply_within(
         return Err(Strange("an empty line".to_owned()));
     };
     let text_of = || String::from_utf8_lossy(text).into_owned();
-    let number = || -> Result<i64, Strange> {
-        text_of().parse().map_err(|_| Strange(format!("`{}` is no number", text_of())))
-    };
     match sign {
         b'+' => Ok(Some((Reply::Simple(text_of()), used))),
         b'-' => Ok(Some((Reply::Error(text_of()), used))),
-        b':' => Ok(Some((Reply::Number(number()?), used))),
+        b':' => Ok(Some((Reply::Number(number(text)?), used))),
         b'$' => {
-            let Some(length) = count(number()?, BULK_BYTES_MAX)? else {
+            let Some(length) = count(number(text)?, BULK_BYTES_MAX)? else {
                 return Ok(Some((Reply::Bulk(None), used)));
             };
             let Some(rest) = bytes.get(used..used + length + 2) else { return Ok(None) };
@@ -103,7 +138,7 @@ fn reply_within(
             Ok(Some((Reply::Bulk(Some(value.to_owned())), used + length + 2)))
         }
         b'*' => {
-            let Some(length) = count(number()?, ITEMS_MAX)? else {
+            let Some(length) = count(number(text)?, ITEMS_MAX)? else {
                 return Ok(Some((Reply::Array(Vec::new()), used)));
             };
             *items += length;
@@ -122,6 +157,11 @@ fn reply_within(
         }
         _ => Err(Strange(format!("a reply that begins with byte {sign}"))),
     }
+}
+
+fn number(text: &[u8]) -> Result<i64, Strange> {
+    let text = String::from_utf8_lossy(text);
+    text.parse().map_err(|_| Strange(format!("`{text}` is no number")))
 }
 
 /// A length; `None` is the server's way to say that there is nothing.
@@ -165,9 +205,12 @@ mod tests {
         ] {
             let bytes = bytes.as_bytes();
             assert_eq!(reply(bytes), Ok(Some((right, bytes.len()))));
+            let mut ending = Ending::new();
             for cut in 0..bytes.len() {
                 assert_eq!(reply(&bytes[..cut]), Ok(None), "{cut} of {bytes:?}");
+                assert_eq!(ending.has_come(&bytes[..cut]), Ok(false), "{cut} of {bytes:?}");
             }
+            assert_eq!(ending.has_come(bytes), Ok(true), "{bytes:?}");
         }
         for bytes in [
             "\r\n",
@@ -184,7 +227,8 @@ mod tests {
         assert!(line(&vec![b'x'; LINE_BYTES_MAX]).is_err());
     }
 
-    /// Claim: random bytes of the protocol's alphabet are read or refused, and never more than there are.
+    /// Claim: random bytes of the protocol's alphabet are read or refused, and never more than there are; the end of a reply
+    /// has come when it can be read, and not before.
     #[test]
     fn anything() {
         let mut rng = Seed(5).rng();
@@ -193,8 +237,11 @@ mod tests {
             let length = rng.below(24) as usize;
             let bytes: Vec<u8> =
                 (0..length).map(|_| alphabet[rng.below(alphabet.len() as u64) as usize]).collect();
-            if let Ok(Some((_, used))) = reply(&bytes) {
-                assert!(used <= bytes.len());
+            let ended = Ending::new().has_come(&bytes);
+            match reply(&bytes) {
+                Ok(Some((_, used))) => assert!(used <= bytes.len() && ended == Ok(true)),
+                Ok(None) => assert_eq!(ended, Ok(false), "{bytes:?}"),
+                Err(_) => {}
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use clock::Clock;
 use model::Seed;
 use model::facts::{ClockRelation, PreflightFinding};
 use model::plan::CLIENT;
@@ -43,7 +45,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Redis {
     fn attached(&self, address: SocketAddr, bed: &Testbed) -> Result<Deployment, SutError> {
-        let (facts, durability) = facts(address, "attached, with settings of its own")?;
+        let (facts, durability) =
+            facts(address, "attached, with settings of its own", bed.clock())?;
         let endpoints = vec![(SERVER.to_owned(), address)];
         Ok(Deployment { endpoints, facts, durability, ..Deployment::new(bed.clock()) })
     }
@@ -75,6 +78,7 @@ impl System for Redis {
             };
             servers.push(SocketAddr::new(IpAddr::V4(host), port));
         }
+        let clock = bed.clock();
         for (name, address) in names.iter().zip(&servers) {
             // On a disk of its own, where the plan gives it one.
             let folder = bed.node_folder(name)?;
@@ -87,7 +91,9 @@ impl System for Redis {
                 arguments.push(format!("{} {}", primary.ip(), primary.port()));
             }
             bed.spawn(NodeSpec::new(name, &program).args(arguments))?;
-            let is_up = || Control::is_serving(*address) && (!is_replica || follows(*address));
+            let is_up = || {
+                Control::is_serving(*address, clock) && (!is_replica || follows(*address, clock))
+            };
             bed.wait_ready(name, is_up, READY_WITHIN)?;
         }
         let mut settings = format!("appendonly yes, appendfsync {}", self.sync.word());
@@ -95,7 +101,7 @@ impl System for Redis {
             let promoted = if self.promotes { ", of which the first is promoted" } else { "" };
             settings.push_str(&format!(", asynchronous replicas {}{promoted}", self.replicas));
         }
-        let (facts, durability) = facts(servers[0], &settings)?;
+        let (facts, durability) = facts(servers[0], &settings, clock)?;
         let mut endpoints = Vec::new();
         for (what, (name, address)) in [SERVER, REPLICA].iter().zip(names.iter().zip(&servers)) {
             // Where the links are forwarders, the instrument dials one.
@@ -128,7 +134,7 @@ impl System for Redis {
     }
 
     fn preflight(&self, to: &Deployment) -> Result<Vec<PreflightFinding>, SutError> {
-        let asked = Control::open(server(to)?).and_then(|mut control| {
+        let asked = Control::open(server(to)?, to.clock).and_then(|mut control| {
             let role = control.info("role")?;
             Ok((role == "master", format!("the server is a {role}")))
         });
@@ -141,7 +147,7 @@ impl System for Redis {
     fn ledger(&self, of: &Deployment) -> Result<Option<Box<dyn Ledger>>, SutError> {
         let address = if self.promotes { endpoint(of, REPLICA)? } else { server(of)? };
         let deadline = of.clock.now().plus(READY_WITHIN);
-        while !Control::is_serving(address) {
+        while !Control::is_serving(address, of.clock) {
             let now = of.clock.now();
             if now >= deadline || of.stop.load(Ordering::Relaxed) {
                 return Err(SutError::Ledger(format!(
@@ -151,7 +157,7 @@ impl System for Redis {
             }
             of.clock.sleep_until(now.plus(LOOK_EVERY));
         }
-        let control = Control::open(address).and_then(|mut control| {
+        let control = Control::open(address, of.clock).and_then(|mut control| {
             if self.promotes {
                 control.promote()?;
             }
@@ -159,8 +165,8 @@ impl System for Redis {
         });
         let control =
             control.map_err(|error| SutError::Ledger(format!("asking {address}: {error}")))?;
-        let of = if self.promotes { "promoted replica's" } else { "server's" };
-        Ok(Some(Box::new(Keys::new(control, self.run_mark, of))))
+        let whose = if self.promotes { "promoted replica's" } else { "server's" };
+        Ok(Some(Box::new(Keys::new(control, self.run_mark, whose, Arc::clone(&of.stop)))))
     }
 }
 
@@ -174,8 +180,8 @@ fn endpoint(of: &Deployment, name: &str) -> Result<SocketAddr, SutError> {
 }
 
 /// Whether a replica has all that the primary had when it connected, and hears what comes.
-fn follows(replica: SocketAddr) -> bool {
-    let link = Control::open(replica).and_then(|mut it| it.info("master_link_status"));
+fn follows(replica: SocketAddr, clock: Clock) -> bool {
+    let link = Control::open(replica, clock).and_then(|mut it| it.info("master_link_status"));
     link.is_ok_and(|link| link == "up")
 }
 
@@ -202,8 +208,8 @@ fn arguments(address: SocketAddr, folder: &str, sync: AppendFsync) -> Vec<String
 /// Facts for the reader, and those of them that decide what is kept.
 type Facts = (BTreeMap<String, String>, DurabilityFacts);
 
-fn facts(address: SocketAddr, settings: &str) -> Result<Facts, SutError> {
-    let asked = Control::open(address).and_then(|mut control| {
+fn facts(address: SocketAddr, settings: &str, clock: Clock) -> Result<Facts, SutError> {
+    let asked = Control::open(address, clock).and_then(|mut control| {
         let version = control.info("redis_version")?;
         Ok(durability::of_server(version, |name| control.setting(name)))
     });

@@ -152,7 +152,7 @@ fn an_error_answers_one_question() {
                 server.write_all(answer.as_bytes()).unwrap();
             }
         });
-        let mut control = Control::open(address).unwrap();
+        let mut control = Control::open(address, clock::Clock::start()).unwrap();
         assert_eq!(control.setting("requirepass"), None);
         assert_eq!(control.setting("save").as_deref(), Some("no"));
     });

@@ -92,9 +92,12 @@ pub(crate) fn id_of(value: &Value) -> Option<Vec<u8>> {
 }
 
 impl ErrorRule {
-    /// The error in an answer, if it has one.
+    /// The error in an answer, if it has one. Of one that is not JSON it is not known, which is not success.
     pub(crate) fn find(&self, json: Option<&Value>) -> Option<(Outcome, String)> {
-        let error = json?.pointer(&self.pointer).filter(|error| !error.is_null())?;
+        let Some(json) = json else {
+            return Some((Outcome::Rejected(Class::Server), "the answer is not JSON".to_owned()));
+        };
+        let error = json.pointer(&self.pointer).filter(|error| !error.is_null())?;
         let said = error.get("message").unwrap_or(error);
         let said = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
         Some((Outcome::Rejected(self.class), said))

@@ -94,7 +94,7 @@ fn matching(workload: &mut Section<'_>, problems: &mut Problems) -> Matching {
     let sent = pointer("id", workload, problems);
     let answered = pointer("answer_id", workload, problems);
     let wanted = workload.raw("await").map(|table| {
-        let wanted = Expectation::read(table, "workload.await", &[], problems);
+        let wanted = expectation(table, "workload.await", problems);
         if !wanted.reads_bodies() {
             let message = "`workload.await` says nothing of the message that is awaited";
             let help = "write await = { contains = \"…\" }, or equals, json, regex";
@@ -119,6 +119,15 @@ fn matching(workload: &mut Section<'_>, problems: &mut Problems) -> Matching {
         }
         (None, None, wanted) => Matching::First(wanted),
     }
+}
+
+/// Expectations of a message, which has no headers.
+fn expectation(table: &Options, path: &str, problems: &mut Problems) -> Expectation {
+    if let Some(header) = table.get("header") {
+        let message = format!("`{path}.header` cannot be met: a message has no headers");
+        problems.add(header.span, message, Some("leave it out".to_owned()));
+    }
+    Expectation::read(table, path, &[], problems)
 }
 
 fn error_rule(workload: &mut Section<'_>, problems: &mut Problems) -> Option<ErrorRule> {
@@ -245,7 +254,7 @@ fn message(
     let is_binary = section.boolean("binary", problems).unwrap_or(false);
     let path = section.full("expect");
     let expects = section.raw("expect");
-    let expects = expects.map(|table| Expectation::read(table, &path, &[], problems));
+    let expects = expects.map(|table| expectation(table, &path, problems));
     let bytes = match (text, file) {
         (Some(_), Some(_)) => {
             Err("`message` and `message_file` are two messages; keep one".to_owned())

@@ -206,7 +206,7 @@ impl Reading<'_> {
                 }
             }
             Matching::First(wanted) => {
-                if wanted.as_ref().is_some_and(|wanted| wanted.unexpected(b"", body).is_some()) {
+                if wanted.as_ref().is_some_and(|wanted| wanted.unexpected_body(body).is_some()) {
                     return Ok(());
                 }
                 if self.outstanding.is_empty() {
@@ -246,7 +246,7 @@ impl Reading<'_> {
     ) -> Option<(Outcome, String)> {
         let error = self.messages.error.as_ref().and_then(|rule| rule.find(json));
         let expects = &message.expects;
-        error.or_else(|| if expects.reads_bodies() { expects.unexpected(b"", body) } else { None })
+        error.or_else(|| expects.unexpected_body(body))
     }
 
     /// The server closes: everything outstanding ends as its code says.

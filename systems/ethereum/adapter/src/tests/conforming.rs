@@ -174,3 +174,28 @@ fn systems_conform() {
         system_conformance(&system(&[], &workload).unwrap()).unwrap();
     }
 }
+
+/// Claim: a receipt of a status that there is not is no success: the connection is broken, and nothing is marked.
+#[test]
+fn receipts_of_no_status() {
+    let system = system(&[], &[]).unwrap();
+    for status in ["", "0x00", "0x2", "0x01"] {
+        let mut session = system.session(Role::Observe, 0, NODE.parse().unwrap(), 4);
+        let receipts = receipts(1, &[([9; 32], true)]).replace("0x1\"", &format!("{status}\""));
+        let stream = stream(&mut *session, &[head(5, 5, 4), receipts]);
+        let (mut out, mut marks) = (Vec::new(), Marks::default());
+        let error = session.receive(&stream, &mut out, &mut marks).unwrap_err();
+        assert!(error.0.contains(&format!("got `{status}`")), "{error}");
+        assert!(marks.list().is_empty());
+    }
+}
+
+/// Claim: a height above all others, told to an observer that waits for confirmations, breaks the connection and no more.
+#[test]
+fn the_highest_height() {
+    let system = system(&[("confirmations", Value::Integer(1))], &[]).unwrap();
+    let mut session = system.session(Role::Observe, 0, NODE.parse().unwrap(), 4);
+    let stream = stream(&mut *session, &[head(u64::MAX, 5, 4)]);
+    let error = session.receive(&stream, &mut Vec::new(), &mut Marks::default()).unwrap_err();
+    assert!(error.0.contains("`0xffffffffffffffff`, which no chain has"), "{error}");
+}

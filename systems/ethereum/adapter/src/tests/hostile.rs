@@ -75,10 +75,12 @@ fn observers() {
     let refused = message(&format!(r#"{{"jsonrpc":"2.0","id":0,"error":{{"code":-32601,"message":"{}"}}}}"#, "no ".repeat(5_000)));
     let no_head = message(r#"{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{}}}"#);
     let long_height = message(&head(5, 5, 4).replace("\"0x5\"", &format!("\"0x{}\"", "5".repeat(5_000))));
+    let highest = message(&head(u64::MAX, 5, 4));
     let no_hash = message(&head(5, 5, 4).replace("\"0x0505", "\"0x05"));
     let not_asked = message(r#"{"jsonrpc":"2.0","id":9,"result":[]}"#);
     let list = [
         Behaviour { name: "a long height", does: "tells of a block at a height without end", greets: &[], answers: &[Say(&long_height)], seen: Broken },
+        Behaviour { name: "a highest height", does: "tells of a block at the highest number that there is", greets: &[], answers: &[Say(&highest)], seen: Broken },
         Behaviour { name: "no hash", does: "tells of a block whose hash is none", greets: &[], answers: &[Say(&no_hash)], seen: Broken },
         Behaviour { name: "refused", does: "does not tell of its blocks, at length", greets: &[], answers: &[Say(&refused)], seen: Broken },
         Behaviour { name: "no head", does: "tells of something else", greets: &[], answers: &[Say(&no_head)], seen: Broken },

@@ -104,6 +104,47 @@ fn ends_of_calls() {
     }
 }
 
+/// Claim: metadata that is expected is looked for before and after the messages, whatever is expected of these, and neither
+/// spares the other its look.
+#[test]
+fn expected_metadata() {
+    let both = r#","expect":{"json":{"/state":"PAID"},"header":{"x-v":"1"}}"#;
+    let alone = r#","expect":{"header":{"x-v":"1"}}"#;
+    let missing = r#","expect":{"status":["NOT_FOUND","OK"],"header":{"x-v":"1"}}"#;
+    let begins = |value: &str| {
+        let list = [(":status", "200"), ("content-type", "application/grpc"), ("x-v", value)];
+        frame(1, 4, 1, &fields(&list))
+    };
+    let (ok, not_found) = ([("grpc-status", "0")], [("grpc-status", "5")]);
+    let paid = message(1, b"\0\0\0\0\x05", b"\x0a\x017\x10\x01");
+    let sent = message(1, b"\0\0\0\0\x05", b"\x0a\x017\x10\x02");
+    let none = "rejected(server) 0 OK: expected header x-v `1`, got none";
+    let state = "rejected(server) 0 OK: expected \"PAID\" at `/state` of a JSON body, got \"SENT\"";
+    for (more, says, expected) in [
+        (both, [head(1), sent.clone(), trailers(1, &ok)].concat(), none),
+        (both, [head(1), paid.clone(), trailers(1, &ok)].concat(), none),
+        (both, [begins("1"), sent, trailers(1, &ok)].concat(), state),
+        (both, [begins("1"), paid.clone(), trailers(1, &ok)].concat(), "committed 0"),
+        (alone, [head(1), paid.clone(), trailers(1, &ok)].concat(), none),
+        (
+            alone,
+            [begins("2"), paid.clone(), trailers(1, &ok)].concat(),
+            "rejected(server) 0 OK: expected header x-v `1`, got `2`",
+        ),
+        (alone, [begins("1"), paid.clone(), trailers(1, &ok)].concat(), "committed 0"),
+        (alone, [head(1), paid, trailers(1, &[ok[0], ("x-v", "1")])].concat(), "committed 0"),
+        (
+            missing,
+            [head(1), trailers(1, &not_found)].concat(),
+            "rejected(server) 5 NOT_FOUND: expected header x-v `1`, got none",
+        ),
+        (missing, [begins("1"), trailers(1, &not_found)].concat(), "committed 5"),
+    ] {
+        let mut session = session(&system(&format!("\"method\":\"shop.v1.Orders/Get\"{more}")));
+        assert_eq!(ends(&mut *session, &says), format!("0 {expected}"), "{more}");
+    }
+}
+
 /// Claim: an answer that breaks the protocol says how.
 #[test]
 fn words_of_broken_answers() {

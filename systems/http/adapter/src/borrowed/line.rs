@@ -1,7 +1,7 @@
 //! One connection beside the load, for what comes before it: a session of an adapter is tried on it, or an adapter asks what it
 //! has to know. It waits, within bounds, and must never carry a transaction of the load.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,52 @@ const PIECE_BYTES: usize = 16 << 10;
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
 enum Stream {
-    Plain(TcpStream),
-    Tls(Box<rustls::StreamOwned<rustls::ClientConnection, TcpStream>>),
+    Plain(Socket),
+    Tls(Box<rustls::StreamOwned<rustls::ClientConnection, Socket>>),
+}
+
+/// A socket that looks whether to go on before it reads or writes, within TLS too: a server that always has something to say
+/// never lets a reading time out.
+struct Socket {
+    stream: TcpStream,
+    clock: Clock,
+    until: Instant,
+    stop: Arc<AtomicBool>,
+}
+
+impl Socket {
+    fn look(&self) -> std::io::Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(std::io::Error::other("stopped"));
+        }
+        if self.clock.now() >= self.until {
+            return Err(std::io::Error::other("no answer came in time"));
+        }
+        Ok(())
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.look()?;
+        self.stream.read(into)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.look()?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.stream.flush()
+    }
 }
 
 /// The connection.
 pub struct Line {
     stream: Stream,
-    clock: Clock,
-    until: Instant,
-    stop: Arc<AtomicBool>,
     /// Bytes that have arrived and were not used.
     pub unread: Vec<u8>,
 }
@@ -45,8 +81,10 @@ impl Line {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("connecting to {address}: {error}");
-        let socket = sut::asker::connect(address, wait).map_err(failed)?;
-        socket.set_read_timeout(Some(LOOK_EVERY)).map_err(failed)?;
+        let stream = sut::asker::connect(address, wait).map_err(failed)?;
+        stream.set_read_timeout(Some(LOOK_EVERY)).map_err(failed)?;
+        let (until, stop) = (clock.now().plus(wait), Arc::clone(stop));
+        let socket = Socket { stream, clock, until, stop };
         let stream = match tls {
             None => Stream::Plain(socket),
             Some(tls) => {
@@ -56,13 +94,16 @@ impl Line {
                 Stream::Tls(Box::new(rustls::StreamOwned::new(client, socket)))
             }
         };
-        let (until, stop) = (clock.now().plus(wait), Arc::clone(stop));
-        Ok(Self { stream, clock, until, stop, unread: Vec::new() })
+        Ok(Self { stream, unread: Vec::new() })
     }
 
     /// Waits for no longer than `wait` from now on.
     pub fn wait_for(&mut self, wait: Duration) {
-        self.until = self.clock.now().plus(wait);
+        let socket = match &mut self.stream {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(stream) => &mut stream.sock,
+        };
+        socket.until = socket.clock.now().plus(wait);
     }
 
     /// Sends everything, and empties the buffer.
@@ -75,17 +116,13 @@ impl Line {
             Stream::Tls(stream) => loop {
                 match stream.write_all(bytes).and_then(|()| stream.flush()) {
                     // The handshake waits for the server.
-                    Err(error) if is_early(&error) && stream.conn.is_handshaking() => {
-                        if self.clock.now() >= self.until || self.stop.load(Ordering::Relaxed) {
-                            break Err(error);
-                        }
-                    }
+                    Err(error) if is_early(&error) && stream.conn.is_handshaking() => {}
                     sent => break sent,
                 }
             },
         };
         bytes.clear();
-        sent.map_err(|error| format!("the connection is lost: {error}"))
+        sent.map_err(|error| lost(&error))
     }
 
     /// Waits until more has arrived.
@@ -109,13 +146,7 @@ impl Line {
                     return Ok(());
                 }
                 Err(error) if is_early(&error) => {}
-                Err(error) => return Err(format!("the connection is lost: {error}")),
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                return Err("stopped".to_owned());
-            }
-            if self.clock.now() >= self.until {
-                return Err("no answer came in time".to_owned());
+                Err(error) => return Err(lost(&error)),
             }
         }
     }
@@ -123,6 +154,14 @@ impl Line {
 
 fn is_early(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// The end of a connection, in words: the socket's own for one that this client gives up.
+fn lost(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::Other => error.to_string(),
+        _ => format!("the connection is lost: {error}"),
+    }
 }
 
 /// How a transaction that was tried ended.
@@ -187,4 +226,65 @@ fn ended(marks: &Marks, of: model::TxId, last: u8) -> Option<Tried> {
         }
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use clock::WallTime;
+
+    use super::*;
+    use crate::tls::{Trust, tls};
+
+    const WAIT: Duration = Duration::from_secs(10);
+    /// Times that the server says something, and the one at which the wait is over.
+    const SAYINGS: u32 = 400;
+    const OVER_AT: u32 = 5;
+
+    /// The end of a line to a server that greets, and then says `word` again and again without ever answering; at `over_at` the
+    /// time is over, or where `is_stopped` the line is stopped.
+    fn end(tls: Option<&Tls>, greeting: &[u8], word: &[u8], is_stopped: bool) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (clock, mut hand) = Clock::by_hand(Instant::ZERO, WallTime::from_unix_ns(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.write_all(greeting).unwrap();
+                for saying in 0..SAYINGS {
+                    if saying == OVER_AT && is_stopped {
+                        stop.store(true, Ordering::Relaxed);
+                    } else if saying == OVER_AT {
+                        hand.move_to(Instant::ZERO.plus(WAIT));
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
+                    if stream.write_all(word).is_err() {
+                        break;
+                    }
+                }
+            });
+            let mut line = Line::connect(address, tls, clock, WAIT, &stop).unwrap();
+            let mut last = line.send(&mut b"hello".to_vec());
+            while last.is_ok() {
+                line.unread.clear();
+                last = line.receive();
+            }
+            last.unwrap_err()
+        })
+    }
+
+    /// Claim: a server that says something all the time and never answers is left when the time is over or the run is stopped,
+    /// in the middle of its TLS handshake too.
+    #[test]
+    fn a_server_that_never_falls_silent() {
+        let tls = tls("localhost", Trust { is_insecure: true, ..Trust::default() }).unwrap();
+        let ping = &b"\x89\x00"[..];
+        for (is_stopped, why) in [(false, "no answer came in time"), (true, "stopped")] {
+            assert_eq!(end(None, b"", ping, is_stopped), why);
+            // The beginning of a record of 16 KiB, which then comes byte by byte.
+            assert_eq!(end(Some(&tls), b"\x16\x03\x03\x40\x00", b"\x02", is_stopped), why);
+        }
+    }
 }

@@ -58,6 +58,14 @@ fn mistakes_are_told() {
             "`workload.expect.status` is for HTTP (leave it out)",
         ),
         (
+            r#"{"message":"a","expect":{"header":{"x-v":"1"}}}"#,
+            "`workload.expect.header` cannot be met: a message has no headers (leave it out)",
+        ),
+        (
+            r#"{"message":"a","await":{"contains":"a","header":{"x-v":"1"}}}"#,
+            "`workload.await.header` cannot be met: a message has no headers (leave it out)",
+        ),
+        (
             r#"{"message":"a","message_bytes_max":"1GiB"}"#,
             "expected `workload.message_bytes_max` between 0B and 64MiB, got 1GiB",
         ),

@@ -122,6 +122,24 @@ fn answers_in_turn() {
     assert_eq!(session.abandon(0), Abandon::Close);
 }
 
+/// Claim: where answers have a place for errors, one that is not JSON is a failure of the server's and no commit.
+#[test]
+fn answers_that_are_not_json() {
+    let system = system(r#"{"message":"buy","error_pointer":"/error"}"#);
+    for (says, expected) in [
+        ("<html>bad gateway</html>", "0 rejected(server) 0 the answer is not JSON"),
+        ("", "0 rejected(server) 0 the answer is not JSON"),
+        (r#"{"error":"full"}"#, "0 rejected(bad_request) 0 full"),
+        (r#"{"ok":true}"#, "0 committed 11"),
+    ] {
+        let (mut session, _) = open(&system, echo);
+        submit(&mut *session, &system, 1);
+        let mut marks = Marks::default();
+        session.receive(&said(says), &mut Vec::new(), &mut marks).unwrap();
+        assert_eq!(told(&marks), [expected]);
+    }
+}
+
 /// Claim: a close ends what is outstanding by its code, and is answered with it.
 #[test]
 fn closes() {
