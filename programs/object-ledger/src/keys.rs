@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -17,7 +18,11 @@ const SECRET_FILE: &str = "key.secret";
 pub const PUBLIC_FILE: &str = "key.public";
 
 /// A service's key.
-pub struct Key(Ed25519KeyPair);
+pub struct Key {
+    pair: Ed25519KeyPair,
+    /// Signatures that it has made.
+    signatures: AtomicU64,
+}
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -32,7 +37,8 @@ impl Key {
     /// Never: every 32 bytes are a seed.
     #[must_use]
     pub fn of_seed(seed: &[u8; 32]) -> Self {
-        Self(Ed25519KeyPair::from_seed_unchecked(seed).expect("32 bytes are a seed"))
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed).expect("32 bytes are a seed");
+        Self { pair, signatures: AtomicU64::new(0) }
     }
 
     /// The key in a folder; a new one is made where none is.
@@ -81,7 +87,7 @@ impl Key {
     /// Never: Ed25519 has keys of 32 bytes.
     #[must_use]
     pub fn public(&self) -> PublicKey {
-        self.0.public_key().as_ref().try_into().expect("Ed25519 has keys of 32 bytes")
+        self.pair.public_key().as_ref().try_into().expect("Ed25519 has keys of 32 bytes")
     }
 
     /// A signed timestamp token of the ledger that begins with `ledger`.
@@ -104,13 +110,20 @@ impl Key {
         self.sign(&endorsed_bytes(ledger, role, from, next))
     }
 
+    /// Signatures that it has made since it was read.
+    #[must_use]
+    pub fn signatures(&self) -> u64 {
+        self.signatures.load(Relaxed)
+    }
+
     /// A signature of any bytes: of a checkpoint.
     ///
     /// # Panics
     /// Never: Ed25519 has signatures of 64 bytes.
     #[must_use]
     pub fn sign(&self, bytes: &[u8]) -> Signature {
-        let signature = self.0.sign(bytes);
+        self.signatures.fetch_add(1, Relaxed);
+        let signature = self.pair.sign(bytes);
         signature.as_ref().try_into().expect("Ed25519 has signatures of 64 bytes")
     }
 }

@@ -308,12 +308,8 @@ impl Making {
                 stored.map(|()| Answer::Stored).map_err(|error| error.to_string())
             }
             Ask::Ensure { name, whole } => {
-                // Where it cannot be said whether it is there it is stored: the same bytes once more change nothing.
-                let is_it = |there: &[u8]| there == whole;
-                if self.storage.fetch(name, is_it).await.ok().flatten().is_none() {
-                    self.storage.store(name, whole).await.map_err(|error| error.to_string())?;
-                }
-                Ok(Answer::Stored)
+                let ensured = self.storage.ensure(name, whole).await;
+                ensured.map(|()| Answer::Stored).map_err(|error| error.to_string())
             }
             Ask::Fetch { link, .. } => {
                 let is_it =

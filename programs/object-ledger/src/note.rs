@@ -4,6 +4,8 @@
 //! The origin is `object-ledger/NAME`. A leaf is the sequence attestation and the height of its block on the main chain (8
 //! bytes, 0: it is not on it). The hashes are those of RFC 6962, without the domains of [`crate::data`].
 
+use std::ops::Range;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::digest::{SHA256, digest};
@@ -44,20 +46,34 @@ fn node_hash(left: &Hash, right: &Hash) -> Hash {
     sha256(&[&[1], left, right])
 }
 
-/// The tree of all numbers, as hashes of leaves.
+/// The tree of all numbers: hashes of leaves, and of every full subtree, so that a root is a few of them and not all.
 #[derive(Clone, Debug, Default)]
-pub struct LogTree(Vec<Hash>);
+pub struct LogTree {
+    /// Roots of full subtrees of 1, 2, 4, … leaves, each row from the left.
+    rows: Vec<Vec<Hash>>,
+}
 
 impl LogTree {
     /// Adds the leaf of the next number.
     pub fn push(&mut self, leaf: Vec<u8>) {
-        self.0.push(leaf_hash(&leaf));
+        let mut hash = leaf_hash(&leaf);
+        for level in 0.. {
+            if level == self.rows.len() {
+                self.rows.push(Vec::new());
+            }
+            let row = &mut self.rows[level];
+            row.push(hash);
+            match row.as_slice() {
+                [.., left, right] if row.len().is_multiple_of(2) => hash = node_hash(left, right),
+                _ => return,
+            }
+        }
     }
 
     /// How many leaves it has.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.0.len() as u64
+        self.rows.first().map_or(0, |row| row.len() as u64)
     }
 
     /// The root of its first `size` leaves.
@@ -66,7 +82,7 @@ impl LogTree {
     /// If there are fewer.
     #[must_use]
     pub fn root(&self, size: u64) -> Hash {
-        top(self.first(size))
+        self.top(self.first(size))
     }
 
     /// The way from leaf `index` to the root of the first `size` (RFC 6962, section 2.1.1).
@@ -75,7 +91,8 @@ impl LogTree {
     /// If there is no such leaf.
     #[must_use]
     pub fn inclusion(&self, index: u64, size: u64) -> Vec<Hash> {
-        path(self.first(size), usize::try_from(index).expect("it is in memory"))
+        assert!(index < size, "a leaf is one of the tree's");
+        self.path(self.first(size), usize::try_from(index).expect("it is in memory"))
     }
 
     /// That the first `old` leaves are the beginning of the first `size` (RFC 6962, section 2.1.2).
@@ -85,58 +102,59 @@ impl LogTree {
     #[must_use]
     pub fn consistency(&self, old: u64, size: u64) -> Vec<Hash> {
         assert!(0 < old && old <= size, "a beginning is shorter than the whole");
-        subproof(self.first(size), usize::try_from(old).expect("it is in memory"), true)
+        self.subproof(self.first(size), usize::try_from(old).expect("it is in memory"), true)
     }
 
-    fn first(&self, size: u64) -> &[Hash] {
-        &self.0[..usize::try_from(size).expect("it is in memory")]
+    fn first(&self, size: u64) -> Range<usize> {
+        assert!(size <= self.size(), "the tree has so many leaves");
+        0..usize::try_from(size).expect("it is in memory")
     }
-}
 
-/// The largest power of two below a size.
-fn split_of(size: usize) -> usize {
-    size.next_power_of_two() / 2
-}
-
-fn top(leaves: &[Hash]) -> Hash {
-    match leaves {
-        [] => sha256(&[]),
-        [one] => *one,
-        several => {
-            let (left, right) = several.split_at(split_of(several.len()));
-            node_hash(&top(left), &top(right))
+    /// The root of some leaves, those of a subtree: it begins at a multiple of the power of two that is not below its size.
+    fn top(&self, leaves: Range<usize>) -> Hash {
+        match leaves.len() {
+            0 => sha256(&[]),
+            size if size.is_power_of_two() => self.rows[size.ilog2() as usize][leaves.start / size],
+            _ => {
+                let (left, right) = halves(&leaves);
+                node_hash(&self.top(left), &self.top(right))
+            }
         }
     }
+
+    fn path(&self, leaves: Range<usize>, index: usize) -> Vec<Hash> {
+        if leaves.len() <= 1 {
+            return Vec::new();
+        }
+        let (left, right) = halves(&leaves);
+        let (mut way, other) = if index < left.end {
+            (self.path(left, index), self.top(right))
+        } else {
+            (self.path(right, index), self.top(left))
+        };
+        way.push(other);
+        way
+    }
+
+    fn subproof(&self, leaves: Range<usize>, old: usize, is_whole: bool) -> Vec<Hash> {
+        if old == leaves.end {
+            return if is_whole { Vec::new() } else { vec![self.top(leaves)] };
+        }
+        let (left, right) = halves(&leaves);
+        let (mut way, other) = if old <= left.end {
+            (self.subproof(left, old, is_whole), self.top(right))
+        } else {
+            (self.subproof(right, old, false), self.top(left))
+        };
+        way.push(other);
+        way
+    }
 }
 
-fn path(leaves: &[Hash], index: usize) -> Vec<Hash> {
-    if leaves.len() <= 1 {
-        return Vec::new();
-    }
-    let half = split_of(leaves.len());
-    let (left, right) = leaves.split_at(half);
-    let (mut way, other) = if index < half {
-        (path(left, index), top(right))
-    } else {
-        (path(right, index - half), top(left))
-    };
-    way.push(other);
-    way
-}
-
-fn subproof(leaves: &[Hash], old: usize, is_whole: bool) -> Vec<Hash> {
-    if old == leaves.len() {
-        return if is_whole { Vec::new() } else { vec![top(leaves)] };
-    }
-    let half = split_of(leaves.len());
-    let (left, right) = leaves.split_at(half);
-    let (mut way, other) = if old <= half {
-        (subproof(left, old, is_whole), top(right))
-    } else {
-        (subproof(right, old - half, false), top(left))
-    };
-    way.push(other);
-    way
+/// Two subtrees: the left one has the largest power of two below the size.
+fn halves(leaves: &Range<usize>) -> (Range<usize>, Range<usize>) {
+    let middle = leaves.start + leaves.len().next_power_of_two() / 2;
+    (leaves.start..middle, middle..leaves.end)
 }
 
 /// The root to which a way leads from a leaf (RFC 9162, section 2.1.3.2); `None` if it is none.

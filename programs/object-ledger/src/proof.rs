@@ -91,7 +91,7 @@ impl Exported {
         }
         let leaf = leaf_hash(&leaf_of(&attestation, Some(self.height)));
         let root = root_of_inclusion(leaf, index, checkpoint.size, &way);
-        if index + 1 != verified.number || root != Some(checkpoint.root) {
+        if index.checked_add(1) != Some(verified.number) || root != Some(checkpoint.root) {
             return Err("refused: the number is not under the checkpoint at this height".to_owned());
         }
         for (name, key) in &believed.witnesses {

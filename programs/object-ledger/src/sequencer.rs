@@ -11,7 +11,7 @@ use process::{Input, Node, Outputs, Stored};
 use wire::metrics::Number;
 
 use crate::chain::{Chain, Standing};
-use crate::data::{Hash, Malformed, PROPOSAL_BYTES, Proposal, Reader, VOID};
+use crate::data::{Attestation, Hash, Malformed, PROPOSAL_BYTES, Proposal, Reader, VOID};
 use crate::delay::Delay;
 use crate::fault::{Fault, Kind};
 use crate::keys::Key;
@@ -52,10 +52,13 @@ pub struct Sequencer {
     /// The name of the ledger, for checkpoints.
     name: String,
     delay: Delay,
-    links: Vec<Hash>,
+    /// All numbers, each signed once, said whenever it is asked for.
+    attestations: Vec<Attestation>,
     proposals: Vec<Option<Proposal>>,
     chain: Chain,
     tree: LogTree,
+    /// The last checkpoint that was signed, and its size.
+    checkpoint: Option<(u64, String)>,
     numbers: HashMap<Hash, u64>,
     durable: u64,
     waiting: VecDeque<(u64, Asked, Instant)>,
@@ -69,6 +72,22 @@ pub struct Sequencer {
     /// The fault that it commits on purpose.
     pub fault: Option<Fault>,
     has_forked: bool,
+}
+
+/// Why a sequencer does not go on after a resumption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoResumption {
+    /// It is none.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// The log begins with other numbers.
+    #[error(
+        "expected the block that the log has as number {number}, got another; one of the two is not this ledger's: move it away"
+    )]
+    Other {
+        /// The first that differs.
+        number: u64,
+    },
 }
 
 /// What is on the disk are no numbers.
@@ -97,10 +116,11 @@ impl Sequencer {
             key,
             name: name.to_owned(),
             delay,
-            links: Vec::new(),
+            attestations: Vec::new(),
             proposals: Vec::new(),
             chain: Chain::new(trust.genesis),
             tree: LogTree::default(),
+            checkpoint: None,
             trust,
             numbers: HashMap::new(),
             durable: 0,
@@ -114,7 +134,7 @@ impl Sequencer {
             has_forked: false,
         };
         for (record, bytes) in stored.logs.iter().flat_map(|log| log.iter()) {
-            if record != sequencer.links.len() as u64 {
+            if record != sequencer.last() {
                 return Err(NoNumbers { record });
             }
             let proposal = match bytes {
@@ -123,7 +143,7 @@ impl Sequencer {
             };
             sequencer.take(proposal);
         }
-        sequencer.durable = sequencer.links.len() as u64;
+        sequencer.durable = sequencer.last();
         Ok(sequencer)
     }
 
@@ -141,31 +161,42 @@ impl Sequencer {
         self.durable
     }
 
-    /// Goes on after numbers that it has given and does not know any more ([`resumption`]), if it knows none.
+    /// Goes on after numbers that it has given and does not know any more ([`resumption`]). It may know the first of them: a
+    /// crash leaves those that were durable by then.
     ///
     /// # Errors
-    /// When the bytes are no resumption.
-    pub fn resume(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        if !self.links.is_empty() {
+    /// When the bytes are no resumption, or one of other numbers.
+    pub fn resume(&mut self, bytes: &[u8]) -> Result<(), NoResumption> {
+        let known = self.proposals.len();
+        if known > 0 && known >= bytes.len() / RESUMED_BYTES {
             return Ok(());
         }
         if !bytes.len().is_multiple_of(RESUMED_BYTES) {
-            return Err(Malformed::Short);
+            return Err(Malformed::Short.into());
         }
         let each = bytes.chunks(RESUMED_BYTES).map(|it| match it.split_first() {
             Some((0, _)) => Ok(None),
             Some((1, it)) => Proposal::parse(it).map(Some),
             _ => Err(Malformed::Tag),
         });
-        self.to_resume = each.collect::<Result<_, _>>()?;
+        let mut all = each.collect::<Result<Vec<_>, _>>()?;
+        let mut pairs = (1..).zip(all.iter().zip(&self.proposals));
+        if let Some((number, _)) = pairs.find(|(_, (one, known))| one != known) {
+            return Err(NoResumption::Other { number });
+        }
+        self.to_resume = all.split_off(known);
         Ok(())
+    }
+
+    /// The last number that was given.
+    fn last(&self) -> u64 {
+        self.attestations.len() as u64
     }
 
     fn take(&mut self, proposal: Option<Proposal>) -> u64 {
         let link = proposal.map_or(VOID, |it| it.token.link());
-        self.links.push(link);
+        let number = self.last() + 1;
         self.proposals.push(proposal);
-        let number = self.links.len() as u64;
         if proposal.is_some() {
             self.numbers.insert(link, number);
         }
@@ -175,6 +206,7 @@ impl Sequencer {
             _ => None,
         });
         let attestation = self.key.attestation(&self.trust.genesis, number, link);
+        self.attestations.push(attestation);
         self.tree.push(leaf_of(&attestation, height));
         number
     }
@@ -184,7 +216,7 @@ impl Sequencer {
         let number = match self.numbers.get(&link) {
             Some(number) => *number,
             None => {
-                let number = self.links.len() as u64 + 1;
+                let number = self.last() + 1;
                 let is_whole = proposal.token.link == proposal.block.link();
                 if !is_whole || !self.trust.has_stamped(&proposal.token, number) {
                     self.unsigned += 1;
@@ -210,21 +242,27 @@ impl Sequencer {
     }
 
     fn several(&self, id: u64, from: u64, count: u32, to: &mut Vec<u8>) {
-        let numbers = (from..).take_while(|it| *it <= self.durable).take(count as usize);
-        let each = numbers.flat_map(|number| self.attestation(number));
+        // As wide as it can be: a stranger asks from any number on.
+        let last = (from - 1).saturating_add(u64::from(count)).min(self.durable);
+        let each = (from..=last).flat_map(|number| self.attestation(number));
         let several: Vec<u8> = each.collect();
         write_frame(to, kind::SEVERAL, id, &[&several]);
     }
 
     fn attestation(&self, number: u64) -> Vec<u8> {
         let index = usize::try_from(number - 1).expect("it is in memory");
-        self.key.attestation(&self.trust.genesis, number, self.links[index]).encoded()
+        self.attestations[index].encoded()
     }
 
-    /// A signed checkpoint of all durable numbers.
-    fn checkpoint(&self) -> String {
-        let body = note::body(&self.name, self.durable, &self.tree.root(self.durable));
-        note::signed(&body, &note::origin(&self.name), &self.key)
+    /// A signed checkpoint of all durable numbers: strangers ask for it as often as they like, and it is signed once.
+    fn checkpoint(&mut self) -> &str {
+        let size = self.durable;
+        self.checkpoint.take_if(|(of, _)| *of != size);
+        let (_, note) = self.checkpoint.get_or_insert_with(|| {
+            let body = note::body(&self.name, size, &self.tree.root(size));
+            (size, note::signed(&body, &note::origin(&self.name), &self.key))
+        });
+        note
     }
 }
 
@@ -242,6 +280,7 @@ impl Answering for Sequencer {
                 "Blocks without a signed token, refused.",
                 self.unsigned,
             ),
+            ("ledger_signatures_total", true, "Signatures made.", self.key.signatures()),
         ]
     }
 
@@ -262,7 +301,7 @@ impl Answering for Sequencer {
             },
             kind::CHECKPOINT => {
                 let note = self.checkpoint();
-                write_frame(out.send(asked.connection), kind::NOTE, asked.id, &[note.as_bytes()]);
+                write_frame(to, kind::NOTE, asked.id, &[note.as_bytes()]);
             }
             kind::RECALL => {
                 let number = <[u8; 8]>::try_from(frame.payload).map_or(0, u64::from_be_bytes);
@@ -300,7 +339,7 @@ impl Node for Sequencer {
         match input {
             Input::Opened { .. } | Input::Bytes(..) => self.hear(now, input, out),
             Input::Persisted { log: 0, below } => {
-                self.durable = below.min(self.links.len() as u64);
+                self.durable = below.min(self.last());
                 // Numbers that were asked for again stand behind later ones, so the whole row is looked at.
                 for (number, asked, at) in std::mem::take(&mut self.waiting) {
                     if number <= below {

@@ -23,7 +23,7 @@ use crate::lifecycle::{ends, ready, runtime};
 use crate::making::{self, Counts};
 use crate::queue::{self, Queue, Settings};
 use crate::sequencer::{self, Sequencer};
-use crate::service::Answering;
+use crate::service::{Answering, METRICS_LISTENER};
 use crate::storage::Storage;
 use crate::timestamp::Timestamp;
 use crate::verify::{Keys, Trust};
@@ -308,7 +308,9 @@ fn run_node(
     let words = |error: process::shell::ShellError| error.to_string();
     let until = Until::told(command.parent_pipe).map_err(words)?;
     let listeners = [("requests", command.listen), ("metrics", command.metrics)];
-    let mut shell = Shell::bind(&listeners, Bounds::default()).map_err(words)?;
+    let mut shell = Shell::bind(&listeners, Bounds::default())
+        .map_err(words)?
+        .saying_metrics_at(METRICS_LISTENER);
     if let Some(store) = store {
         shell = shell.keeping(store);
     }

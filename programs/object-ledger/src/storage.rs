@@ -296,6 +296,18 @@ impl Storage {
         })
     }
 
+    /// Stores an object that may be there: what buckets have of it is read and counts if it is the right piece, and only what is
+    /// missing is written.
+    ///
+    /// # Errors
+    /// Those of [`Self::store`].
+    pub async fn ensure(self: &Arc<Self>, name: &str, whole: &[u8]) -> Result<(), Unavailable> {
+        if self.repair(name, whole).await.well >= self.acknowledge {
+            return Ok(());
+        }
+        self.store(name, whole).await
+    }
+
     /// Reads an object that is `wanted` from whichever buckets answer first; `None` if so many have nothing of it that it cannot
     /// be durable. Wholes that are not wanted are passed over: a name may hold a made-up object.
     ///
@@ -475,6 +487,47 @@ fn without_queries(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Claim: an object that is ensured is in as many buckets as have to acknowledge it: one full copy that was there is not
+    /// enough, nor are as many pieces as rebuild it; what else stands under its name counts for nothing and stays.
+    #[test]
+    fn ensured() {
+        let (name, whole) = ("batch/00", b"a batch");
+        let key = "ab".repeat(32);
+        let runtime = crate::lifecycle::runtime().unwrap();
+        for (lines, rightly, wrongly, acknowledge) in [
+            ("full_copies = true", 1, 0, 3),
+            ("full_copies = true", 1, 3, 3),
+            ("full_copies = true", 1, 4, 3),
+            ("acknowledge = 4", 3, 0, 4),
+            ("acknowledge = 4", 3, 3, 4),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let place = |it: usize| folder.path().join(format!("b{it}"));
+            let buckets: String = (0..6)
+                .map(|it| format!("[[bucket]]\nprovider = \"local\"\nbucket = \"b{it}\"\n"))
+                .collect();
+            let text = format!(
+                "name = \"a\"\n[keys]\ntimestamp = \"{key}\"\nsequencer = \"{key}\"\n[storage]\n{lines}\n{buckets}"
+            );
+            let file = folder.path().join("ledger.toml");
+            std::fs::write(&file, text).unwrap();
+            let config = Config::read(&file).unwrap();
+            let pieces = split(config.code(), name, whole);
+            for (it, piece) in pieces.iter().enumerate().take(rightly + wrongly) {
+                std::fs::create_dir_all(place(it).join("batch")).unwrap();
+                let there = if it < rightly { &piece[..] } else { b"another" };
+                std::fs::write(place(it).join(name), there).unwrap();
+            }
+            let storage = Storage::open(&config, Clock::start()).unwrap();
+            let ensured = runtime.block_on(storage.ensure(name, whole));
+            assert_eq!(ensured.is_ok(), 6 - wrongly >= acknowledge, "{lines}: {ensured:?}");
+            let is_well = |it: &usize| {
+                std::fs::read(place(*it).join(name)).is_ok_and(|there| there == pieces[*it])
+            };
+            assert_eq!((0..6).filter(is_well).count(), 6 - wrongly, "{lines}");
+        }
+    }
 
     /// Claim: an error of S3 keeps its words, and the query of an address, which may hold a signature, is cut.
     #[test]

@@ -5,3 +5,4 @@ mod encodings;
 mod forged;
 pub(crate) mod made;
 mod pieces;
+mod sequencer;

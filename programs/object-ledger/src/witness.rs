@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use clock::Clock;
@@ -15,12 +16,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::data::{Hash, PublicKey, from_hex, hex};
 use crate::keys::Key;
 use crate::note::{Checkpoint, NOTE_BYTES_MAX, cosignature, hash_of, is_consistent, origin};
 
 const CONNECTIONS_MAX: usize = 256;
+/// A request's head may take so long, and its body once more.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Hashes of a proof at most: two for each level of a tree of 2⁶⁴ leaves.
 const PROOF_MAX: usize = 128;
 const FILE: &str = "cosigned";
@@ -160,18 +164,23 @@ fn parsed(text: &str) -> Option<(u64, Vec<Hash>, Checkpoint)> {
 
 /// Serves; never ends.
 pub(crate) async fn serve(witness: Arc<Witness>, listener: TcpListener) {
+    serve_patiently(witness, listener, PATIENCE).await;
+}
+
+/// Serves; an asker whose head or body does not come within `patience` makes room for others.
+async fn serve_patiently(witness: Arc<Witness>, listener: TcpListener, patience: Duration) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
         let witness = Arc::clone(&witness);
         tokio::spawn(async move {
-            let answer = service_fn(|request| answer(&witness, request));
+            let answer = service_fn(|request| answer(&witness, request, patience));
             let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(std::time::Duration::from_secs(10));
+            http.timer(TokioTimer::new()).header_read_timeout(patience);
             // The asker is gone, and gets no answer.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
@@ -182,13 +191,19 @@ pub(crate) async fn serve(witness: Arc<Witness>, listener: TcpListener) {
 async fn answer(
     witness: &Witness,
     request: Request<Incoming>,
+    patience: Duration,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let is_it = request.method() == Method::POST && request.uri().path() == "/add-checkpoint";
     let (status, kind, words) = if is_it {
-        match Limited::new(request.into_body(), NOTE_BYTES_MAX).collect().await {
-            Ok(body) => witness.add(&String::from_utf8_lossy(&body.to_bytes())),
-            Err(_) => {
+        let body = Limited::new(request.into_body(), NOTE_BYTES_MAX).collect();
+        match timeout(patience, body).await {
+            Ok(Ok(body)) => witness.add(&String::from_utf8_lossy(&body.to_bytes())),
+            Ok(Err(_)) => {
                 (StatusCode::BAD_REQUEST, "text/plain", "the request is too long\n".to_owned())
+            }
+            Err(_) => {
+                let words = "the request did not come whole in time\n".to_owned();
+                (StatusCode::REQUEST_TIMEOUT, "text/plain", words)
             }
         }
     } else {
@@ -240,5 +255,34 @@ mod tests {
         let elsewhere = note(&tree, 9, 2).replace("/tests", "/others");
         assert_eq!(ask(&again, 9, &[], &elsewhere), 404);
         assert_eq!(again.add("nothing").0, 400);
+    }
+
+    /// Claim: askers who never send the body that they announce make room for others: a witness all of whose places they have
+    /// answers the next one.
+    #[test]
+    fn bodies_that_never_come() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        use tokio::net::TcpStream;
+        let folder = tempfile::tempdir().unwrap();
+        let witness = witness(folder.path());
+        crate::lifecycle::runtime().unwrap().block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            tokio::spawn(serve_patiently(witness, listener, Duration::from_secs(1)));
+            let ask = async |body: &str| {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let head = "POST /add-checkpoint HTTP/1.1\r\nhost: w\r\ncontent-length: 4\r\n\r\n";
+                stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+                stream
+            };
+            let mut silent = Vec::new();
+            for _ in 0..CONNECTIONS_MAX {
+                silent.push(ask("non").await);
+            }
+            let (mut asker, mut status) = (ask("none").await, [0; 12]);
+            let answered = timeout(Duration::from_secs(60), asker.read_exact(&mut status)).await;
+            assert_eq!(answered.expect("it has a place").unwrap(), 12);
+            assert_eq!(&status, b"HTTP/1.1 400");
+        });
     }
 }

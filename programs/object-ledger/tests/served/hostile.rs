@@ -135,6 +135,22 @@ fn strangers() {
     ledger.wait_for(&more);
 }
 
+/// Claim: a stranger who asks for numbers from the last one on that can be written gets none, and the sequencer goes on.
+#[test]
+fn numbers_without_end() {
+    let mut ledger = Ledger::empty();
+    let (data, stamp) = (ledger.path("sequencer"), format!("--timestamp={}", "ab".repeat(32)));
+    ledger.also("sequencer", &["serve", "sequencer", "--data", &data, "--name=served", &stamp]);
+    let address = ledger.at("sequencer", "requests");
+    for (from, count) in [(u64::MAX, 1_u32), (u64::MAX, u32::MAX), (1, 0), (1, 256)] {
+        let payload = [&from.to_be_bytes()[..], &count.to_be_bytes()].concat();
+        let answer = asks(&address, 0x07, &payload);
+        assert_eq!((answer[0], answer.len()), (0x87, 9), "{from} {count}");
+    }
+    let key = asks(&address, 0x08, &[]);
+    assert_eq!((key[0], hex(&key[9..])), (0x88, ledger.at("sequencer", "key")));
+}
+
 fn rewrite(ledger: &Ledger, bucket: usize, with: impl Fn(&[u8]) -> Vec<u8>) {
     for kind in ["sequence", "proposal", "batch"] {
         for path in ledger.objects(bucket, kind) {

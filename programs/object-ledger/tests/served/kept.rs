@@ -35,7 +35,7 @@ print("in the tree of", origin, "at height", d["height"], b["transaction"].decod
 "#;
 
 /// Claim: a proof is exported, verified by a command without the ledger and by a stranger's few lines; the witness has cosigned
-/// its checkpoint; a changed transaction, another key and a witness that did not cosign are refused.
+/// its checkpoint; a changed transaction or place, another key and a witness that did not cosign are refused.
 #[test]
 fn exported_proofs() {
     let mut ledger = Ledger::start(STORAGE);
@@ -82,6 +82,15 @@ fn exported_proofs() {
     let (code, said) = verify(&file, &timestamp, &witness);
     assert!(code != 0 && said.contains("does not lead from the transaction"), "{said}");
     assert!(!stranger().0);
+    // No number follows the last one that can be written.
+    let (head, rest) = proof.split_once("\\nindex ").unwrap();
+    let (_, rest) = rest.split_once("\\n").unwrap();
+    fs::write(&file, format!("{head}\\nindex {}\\n{rest}", u64::MAX)).unwrap();
+    let (code, said) = verify(&file, &timestamp, &witness);
+    assert!(
+        code != 0 && said.contains("refused: the number is not under the checkpoint"),
+        "{said}"
+    );
 }
 
 /// Claim: what was verified once is kept, verified again from the folder, and not read again: with all buckets away a kept
