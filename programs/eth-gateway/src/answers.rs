@@ -269,7 +269,7 @@ fn failed(failure: &Failure) -> Words {
             say(bad, "other_chain", format!("the node is of another chain: {why}"))
         }
         Failure::Busy => {
-            let detail = "more requests wait for the node than there is room for".to_owned();
+            let detail = "more is asked at once than there is room for".to_owned();
             let words = say(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
             Words { retry_after: Some(Duration::from_secs(1)), ..words }
         }

@@ -120,6 +120,7 @@ impl Follower {
 
     /// Asks as long as a request waits.
     async fn ask(self: Arc<Self>) {
+        let mut asking = Asking { of: &self, is_done: false };
         loop {
             let (asked, known) = (self.clock.now(), self.known());
             let seen = self.look(known.as_ref()).await;
@@ -140,6 +141,7 @@ impl Follower {
             }
             self.refresh_finality();
             if is_done {
+                asking.is_done = true;
                 return;
             }
         }
@@ -254,7 +256,100 @@ impl Follower {
     }
 }
 
+/// The question under way. If it ends before its time those who wait are told that there is no answer, and the next
+/// request asks again.
+struct Asking<'a> {
+    of: &'a Follower,
+    is_done: bool,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let mut state = self.of.state();
+        state.is_asking = false;
+        state.waiting.clear();
+        state.next.clear();
+    }
+}
+
 /// A block by its hash, with the hashes of its transactions.
 pub fn by_hash(hash: &Hash) -> Call {
     Call::new("eth_getBlockByHash", format!("[\"{}\",false]", hex(hash)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::upstream::Asked;
+
+    /// Longer than anything takes in virtual time, unless it hangs.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    type Script = Box<dyn Fn(&Call, usize) -> Bytes + Send + Sync>;
+
+    /// A node that answers what a test says; it is told how often the last block was asked for.
+    struct Played {
+        answer: Script,
+        heads: AtomicUsize,
+    }
+
+    impl Node for Played {
+        fn ask(&self, call: Call) -> Asked<'_> {
+            let is_head = call.params.contains("latest");
+            let heads = self.heads.fetch_add(usize::from(is_head), Relaxed) + usize::from(is_head);
+            Box::pin(async move { Ok((self.answer)(&call, heads)) })
+        }
+    }
+
+    fn follower(answer: impl Fn(&Call, usize) -> Bytes + Send + Sync + 'static) -> Arc<Follower> {
+        let node = Played { answer: Box::new(answer), heads: AtomicUsize::new(0) };
+        let answers = Arc::new(Answers::new(1 << 20));
+        Follower::new(Arc::new(node), Clock::start(), answers, Duration::ZERO, 64)
+    }
+
+    fn block(height: u64, hash: u8, parent: u8) -> Bytes {
+        let (hash, parent) = (hex(&[hash; 32]), hex(&[parent; 32]));
+        format!(r#"{{"number":"0x{height:x}","hash":"{hash}","parentHash":"{parent}"}}"#).into()
+    }
+
+    /// Claim: after a node whose blocks say heights that are none of theirs, views are still given.
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_lies_of_heights() {
+        let follower = follower(|call, heads| match (call.method.as_ref(), heads) {
+            ("eth_getBlockByHash", _) if call.params.contains(&hex(&[11; 32])) => block(2, 11, 1),
+            ("eth_getBlockByNumber", 1) if call.params.contains("latest") => block(1, 1, 0),
+            ("eth_getBlockByNumber", 2) if call.params.contains("latest") => block(1, 10, 11),
+            ("eth_getBlockByNumber", _) if call.params.contains("latest") => block(1, 12, 13),
+            _ => Bytes::from_static(b"null"),
+        });
+        for hash in [1, 10, 12, 12] {
+            let view = timeout(PATIENCE, follower.view()).await.expect("it does not hang").unwrap();
+            assert_eq!(view.head, crate::view::Id { height: 1, hash: [hash; 32] });
+        }
+    }
+
+    /// Claim: where asking ends before its time those who wait are told so, and the next request is answered.
+    #[tokio::test(start_paused = true)]
+    async fn asking_that_breaks_off() {
+        let follower = follower(|call, heads| {
+            assert!(heads != 1, "it breaks off");
+            if call.params.contains("latest") {
+                block(7, 7, 6)
+            } else {
+                Bytes::from_static(b"null")
+            }
+        });
+        let both = timeout(PATIENCE, async { tokio::join!(follower.view(), follower.view()) });
+        let (one, other) = both.await.expect("it does not hang");
+        assert_eq!((one, other), (Err(Failure::Busy), Err(Failure::Busy)));
+        let view = timeout(PATIENCE, follower.view()).await.expect("it does not hang").unwrap();
+        assert_eq!(view.head.height, 7);
+    }
 }

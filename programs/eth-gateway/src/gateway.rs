@@ -54,6 +54,8 @@ pub struct Gateway {
     /// None where nothing is kept that depends on the head.
     follower: Option<Arc<Follower>>,
     hash_refusals: AtomicU32,
+    /// Results of one batch of a client, together.
+    batch_bytes_max: usize,
     sent: fate::Sent,
 }
 
@@ -117,6 +119,7 @@ impl Gateway {
             cache,
             follower,
             hash_refusals: AtomicU32::new(0),
+            batch_bytes_max: options.upstream_bytes_max,
             sent: fate::Sent::default(),
         })
     }

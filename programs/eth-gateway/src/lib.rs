@@ -29,6 +29,8 @@ mod lifecycle;
 #[cfg(feature = "server")]
 mod log;
 #[cfg(feature = "server")]
+mod memory;
+#[cfg(feature = "server")]
 mod metrics;
 #[cfg(feature = "server")]
 mod mock;

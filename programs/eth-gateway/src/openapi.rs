@@ -121,8 +121,10 @@ fn responses(route: &Route, version: Version) -> Value {
     if route.asks_node {
         fails("429", "The node's limiter refuses, or would; Retry-After says for how long.");
         fails("502", "The node cannot be reached, or what it answers is no answer.");
-        fails("503", "More requests wait for the node than there is room for.");
         fails("504", "The node did not answer in time.");
+    }
+    if route.asks_node || route.is_posted {
+        fails("503", "More is asked than there is room for.");
     }
     Value::Object(responses)
 }

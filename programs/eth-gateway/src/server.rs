@@ -25,6 +25,7 @@ use crate::gateway::Gateway;
 #[cfg(feature = "grpc")]
 use crate::grpc::Calls;
 use crate::log::Log;
+use crate::memory::Memory;
 use crate::options::Options;
 use crate::signed::Signed;
 use crate::tls;
@@ -43,6 +44,9 @@ const DESCRIPTORS: u64 = 256;
 /// Requests at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 100;
 
+/// All bodies of requests that are held have this much memory together: as many small ones as there may be connections.
+const BODIES_BYTES_MAX: usize = 128 << 20;
+
 /// Shared by all connections.
 pub struct Serving {
     gateway: Arc<Gateway>,
@@ -52,6 +56,7 @@ pub struct Serving {
     log: Log,
     signed: Signed,
     limits: Limits,
+    bodies: Memory,
     needs_token: bool,
     token_age: Duration,
     head_timeout: Duration,
@@ -71,6 +76,26 @@ struct Caller {
     peer: SocketAddr,
     is_http2: bool,
     lingers: Arc<AtomicBool>,
+    place: Arc<Place>,
+}
+
+/// A connection's place among all that there may be. What the connection is upgraded to has it, too.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    gateway: Arc<Gateway>,
+}
+
+impl Place {
+    fn new(permit: OwnedSemaphorePermit, gateway: &Arc<Gateway>) -> Arc<Self> {
+        gateway.metrics.opened();
+        Arc::new(Self { _permit: permit, gateway: Arc::clone(gateway) })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.gateway.metrics.closed();
+    }
 }
 
 /// An address that is listened at.
@@ -98,6 +123,7 @@ pub async fn serve(
         log: Log::start(options.log_one_in)?,
         signed,
         limits: Limits::new(options.keys.as_deref(), options.client_rps)?,
+        bodies: Memory::new(BODIES_BYTES_MAX),
         needs_token: options.auth,
         token_age: options.token_age,
         head_timeout: options.head_timeout,
@@ -185,13 +211,13 @@ async fn accept_at(
             continue;
         };
         let metrics = &serving.gateway.metrics;
-        let Ok(place) = Arc::clone(places).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
             metrics.refused_connection();
             tokio::spawn(refuse(stream));
             continue;
         };
         let _ = stream.set_nodelay(true);
-        metrics.opened();
+        let place = Place::new(permit, &serving.gateway);
         let (serving, ended) = (Arc::clone(serving), ended.clone());
         let (tls, speaks) = (door.tls.clone(), door.speaks);
         tokio::spawn(async move {
@@ -206,8 +232,8 @@ async fn accept_at(
                     };
                     if let Some(is_http2) = begins {
                         let stream = Paced::new(stream, serving.write_timeout);
-                        let from = Caller { peer, is_http2, lingers: stream.lingers() };
-                        connection(stream, from, &serving, speaks, ended, place).await;
+                        let from = Caller { peer, is_http2, lingers: stream.lingers(), place };
+                        connection(stream, from, &serving, speaks, ended).await;
                     }
                 }
                 Some(tls) => {
@@ -216,12 +242,11 @@ async fn accept_at(
                     if let Ok(Ok(stream)) = greeted.await {
                         let (under, session) = stream.get_ref();
                         let is_http2 = session.alpn_protocol() == Some(b"h2");
-                        let from = Caller { peer, is_http2, lingers: under.lingers() };
-                        connection(stream, from, &serving, speaks, ended, place).await;
+                        let from = Caller { peer, is_http2, lingers: under.lingers(), place };
+                        connection(stream, from, &serving, speaks, ended).await;
                     }
                 }
             }
-            serving.gateway.metrics.closed();
         });
     }
 }
@@ -253,11 +278,10 @@ async fn begins_as_http2(stream: &TcpStream, head_timeout: Duration) -> Option<b
 /// A client that breaks the protocol or goes away ends its connection and nothing else.
 async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    Caller { peer, is_http2, lingers }: Caller,
+    Caller { peer, is_http2, lingers, place }: Caller,
     serving: &Arc<Serving>,
     speaks: Speaks,
     mut ended: watch::Receiver<bool>,
-    place: OwnedSemaphorePermit,
 ) {
     let io = TokioIo::new(stream);
     let ends = ended.clone();
@@ -269,7 +293,10 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             if is_http2 {
                 let service = service_fn(|request| {
                     let (serving, ends) = (Arc::clone(serving), ends.clone());
-                    async move { Ok::<_, Infallible>(respond(&serving, request, peer, &ends).await) }
+                    let place = Arc::clone(&place);
+                    async move {
+                        Ok::<_, Infallible>(respond(&serving, request, (peer, &place), &ends).await)
+                    }
                 });
                 let work = http2(serving).serve_connection(io, service);
                 let mut work = std::pin::pin!(work);
@@ -278,9 +305,9 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
                 let _ = work.await;
                 return;
             }
-            let ends = &ends;
+            let (ends, place) = (&ends, &place);
             let service = service_fn(move |request| async move {
-                Ok::<_, Infallible>(respond(serving, request, peer, ends).await)
+                Ok::<_, Infallible>(respond(serving, request, (peer, place), ends).await)
             });
             let work = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -316,7 +343,6 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             let _ = work.await;
         }
     }
-    drop(place);
 }
 
 /// Lets this process have as many descriptors as its connections need, as far as the host allows.

@@ -90,6 +90,9 @@ impl Upstreams {
     async fn ask_in_order(&self, call: Call) -> Answer {
         let order = self.order();
         let mut left = order.len();
+        // An earlier node may have taken a change: that a later one refuses it then says nothing of it.
+        let mut unknown = None;
+        let is_change = call.is_change();
         for node in order {
             left -= 1;
             let answer = node.upstream.ask(call.clone()).await;
@@ -97,13 +100,16 @@ impl Upstreams {
                 Err(failure) if failure.is_of_node() => {
                     node.failed(self.clock.now());
                     if left == 0 {
-                        return Err(failure);
+                        return Err(unknown.unwrap_or(failure));
                     }
                     self.metrics.failed_over();
+                    if is_change && failure.is_unknown() {
+                        unknown.get_or_insert(failure);
+                    }
                 }
                 answer => {
                     node.failures.store(0, Relaxed);
-                    return answer;
+                    return answer.map_err(|failure| unknown.unwrap_or(failure));
                 }
             }
         }

@@ -136,6 +136,11 @@ impl View {
         self.hashes.get(place).copied()
     }
 
+    /// The height of the oldest block whose hash is known.
+    fn lowest(&self) -> u64 {
+        self.head.height.saturating_sub((self.hashes.len() as u64).saturating_sub(1))
+    }
+
     /// Whether the head's chain has this block, as far as that is known.
     #[must_use]
     pub fn has(&self, block: Id) -> bool {
@@ -149,10 +154,14 @@ impl View {
     }
 
     /// Goes on to a new head; `news` are the blocks that are known of its chain, the head first and each followed by its
-    /// parent.
+    /// parent. Where their heights do not say so, too, they are no chain.
     #[must_use]
     pub fn step(&self, news: &[Header]) -> Step {
         let (Some(newest), Some(oldest)) = (news.first(), news.last()) else { return Step::Lost };
+        let follow = |pair: &[Header]| pair[1].id.height.checked_add(1) == Some(pair[0].id.height);
+        if !news.windows(2).all(follow) {
+            return Step::Lost;
+        }
         if self.has(oldest.id) {
             return Step::Joined(self.joined(&news[..news.len() - 1], oldest.id));
         }
@@ -163,7 +172,7 @@ impl View {
             return Step::Joined(self.joined(news, parent));
         }
         let gap = newest.id.height.saturating_sub(self.head.height);
-        let is_below_all = self.head.height - (self.hashes.len() as u64 - 1) > oldest.id.height;
+        let is_below_all = self.lowest() > oldest.id.height;
         if gap > GAP_MAX || news.len() >= WALK_MAX || is_below_all || below.is_none() {
             return Step::Lost;
         }
@@ -190,8 +199,8 @@ impl View {
     /// Blocks of this view that an earlier one does not have, the lowest first.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Vec<Hash> {
-        let lowest = self.head.height + 1 - self.hashes.len() as u64;
-        let ids = self.hashes.iter().zip(lowest..).map(|(hash, height)| Id { height, hash: *hash });
+        let heights = self.lowest()..=self.head.height;
+        let ids = self.hashes.iter().zip(heights).map(|(hash, height)| Id { height, hash: *hash });
         let fork = ids.clone().filter(|id| earlier.has(*id)).last();
         match fork {
             Some(fork) => ids.filter(|id| id.height > fork.height).map(|id| id.hash).collect(),
@@ -288,6 +297,20 @@ mod tests {
         assert_eq!(view.step(&blocks(0, 1000, 600..=600)), Step::Lost);
         assert_eq!(view.step(&blocks(1, 3, 499..=510)), Step::Lost);
         assert_eq!(view.step(&[]), Step::Lost);
+    }
+
+    /// Claim: blocks whose heights do not follow each other join nowhere, and the highest of all heights is one like others.
+    #[test]
+    fn heights_that_lie() {
+        let view = View::first(Header { id: id(0, 1), parent: id(0, 0).hash });
+        let liar = Header { id: Id { height: 2, hash: [7; 32] }, parent: id(0, 1).hash };
+        for height in [0, 1, 2, 4, u64::MAX] {
+            let head = Header { id: Id { height, hash: [8; 32] }, parent: liar.id.hash };
+            assert_eq!(view.step(&[head, liar]), Step::Lost, "{height}");
+        }
+        let last = View::first(Header { id: id(0, u64::MAX), parent: id(0, 6).hash });
+        assert_eq!(last.since(&view), [last.head.hash]);
+        assert_eq!(last.since(&last), Vec::<Hash>::new());
     }
 
     /// Claim: a reorganisation below what was final begins another generation, one above it does not, and the hashes that

@@ -120,7 +120,7 @@ impl Gateway {
             "hash": hash,
             "state": state,
             "block": { "height": number(block.height), "hash": hex(&block.hash) },
-            "confirmations": number((head + 1).saturating_sub(block.height)),
+            "confirmations": number(head.saturating_add(1).saturating_sub(block.height)),
         });
         // Before Byzantium a receipt said nothing of it.
         if let Some(status) = status.and_then(|status| status.to_u64()) {

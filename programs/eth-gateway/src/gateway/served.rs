@@ -24,9 +24,14 @@ const NO_METHOD: i64 = -32601;
 const INTERNAL: i64 = -32603;
 const LIMITED: i64 = -32005;
 
+/// Said of what a batch has no room for.
+const NO_ROOM: &str =
+    "the results of this batch are together larger than upstream_bytes_max; ask for less at once";
+
 /// Methods of a node's owner, and those that would sign with a key of the node's, are not passed on.
 const SERVED: [&str; 3] = ["eth_", "net_", "web3_"];
-const NOT_SERVED: [&str; 8] = [
+const NOT_SERVED: [&str; 9] = [
+    "eth_resend",
     "eth_sendTransaction",
     "eth_sign",
     "eth_signTransaction",
@@ -50,16 +55,17 @@ impl Gateway {
     /// Replies to one call or to a batch of them; nothing where only notifications came.
     pub async fn serve_rpc(self: &Arc<Self>, body: &Bytes, spent: &mut Spent) -> Option<Bytes> {
         let Some(count) = calls_of(body) else {
-            return Some(error(b"null", PARSE, "the body is no JSON").into());
+            return Some(Reply::error(null(), PARSE, "the body is no JSON").whole());
         };
         if body.trim_ascii_start().first() != Some(&b'[') {
-            return self.reply(body, spent).await.map(Bytes::from);
+            return self.reply(body, spent).await.map(|reply| reply.whole());
         }
         if count == 0 || count > BATCH_MAX {
             let words = format!("expected a batch of 1 to {BATCH_MAX} calls, got {count}");
-            return Some(error(b"null", INVALID, &words).into());
+            return Some(Reply::error(null(), INVALID, &words).whole());
         }
         let mut replies = Vec::with_capacity(count);
+        let mut room = self.batch_bytes_max;
         let mut tasks = tokio::task::JoinSet::new();
         for (place, call) in json::elements(body).enumerate() {
             let (this, call) = (Arc::clone(self), body.slice_ref(call));
@@ -71,55 +77,93 @@ impl Gateway {
         while let Some(done) = tasks.join_next().await {
             let Ok((place, reply, its)) = done else { continue };
             spent.node = spent.node.max(its.node);
-            replies.extend(reply.map(|reply| (place, reply)));
+            let Some(mut reply) = reply else { continue };
+            match room.checked_sub(reply.value.len()) {
+                Some(left) => room = left,
+                None if reply.is_result => reply = Reply::error(reply.id, LIMITED, NO_ROOM),
+                None => {}
+            }
+            replies.push((place, reply));
         }
         if replies.is_empty() {
             return None;
         }
         replies.sort_unstable_by_key(|(place, _)| *place);
-        let mut out = Vec::with_capacity(replies.iter().map(|(_, it)| it.len() + 1).sum());
+        let mut out = Vec::with_capacity(replies.iter().map(|(_, it)| it.length() + 1).sum());
         for (index, (_, reply)) in replies.into_iter().enumerate() {
             out.push(if index == 0 { b'[' } else { b',' });
-            out.extend_from_slice(&reply);
+            reply.write(&mut out);
         }
         out.push(b']');
         Some(out.into())
     }
 
-    async fn reply(self: &Arc<Self>, call: &[u8], spent: &mut Spent) -> Option<Vec<u8>> {
+    async fn reply(self: &Arc<Self>, call: &Bytes, spent: &mut Spent) -> Option<Reply> {
+        let id = json::member(call, "id").map(|id| call.slice_ref(id));
         let method = json::member(call, "method").and_then(json::plain_string);
         let Some(method) = method else {
-            let id = json::member(call, "id").unwrap_or(b"null");
-            return Some(error(id, INVALID, "expected an object with `method`"));
+            let words = "expected an object with `method`";
+            return Some(Reply::error(id.unwrap_or_else(null), INVALID, words));
         };
         // A call without an id is a notification, and no read is asked for that way.
-        let id = json::member(call, "id")?;
+        let id = id?;
         if NOT_SERVED.contains(&method) || !SERVED.iter().any(|it| method.starts_with(it)) {
-            return Some(error(id, NO_METHOD, &format!("`{method}` is not served here")));
+            return Some(Reply::error(id, NO_METHOD, &format!("`{method}` is not served here")));
         }
         let params = json::member(call, "params").unwrap_or(b"[]");
         let query = query(method, params);
         Some(match self.answer(&query, spent).await {
-            Ok(got) => {
-                let head: &[&[u8]] = &[b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"result\":"];
-                [&head.concat(), &got.result[..], b"}"].concat()
-            }
+            Ok(got) => Reply { id, is_result: true, value: got.result },
             Err(problem) => failed(id, &problem),
         })
     }
 }
 
-fn error(id: &[u8], code: i64, message: &str) -> Vec<u8> {
-    let error = serde_json::json!({ "code": code, "message": message }).to_string();
-    [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"error\":", error.as_bytes(), b"}"].concat()
+/// The id of a reply to what has none.
+fn null() -> Bytes {
+    Bytes::from_static(b"null")
 }
 
-fn failed(id: &[u8], problem: &Problem) -> Vec<u8> {
+/// A reply, not yet written: the result is still one with what is kept and with what others are given.
+struct Reply {
+    id: Bytes,
+    /// Else the value is an error.
+    is_result: bool,
+    value: Bytes,
+}
+
+impl Reply {
+    fn error(id: Bytes, code: i64, message: &str) -> Self {
+        let error = serde_json::json!({ "code": code, "message": message }).to_string();
+        Self { id, is_result: false, value: error.into() }
+    }
+
+    fn parts(&self) -> [&[u8]; 5] {
+        let name: &[u8] = if self.is_result { b",\"result\":" } else { b",\"error\":" };
+        [b"{\"jsonrpc\":\"2.0\",\"id\":", &self.id, name, &self.value, b"}"]
+    }
+
+    fn length(&self) -> usize {
+        self.parts().iter().map(|part| part.len()).sum()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        self.parts().iter().for_each(|part| out.extend_from_slice(part));
+    }
+
+    fn whole(&self) -> Bytes {
+        self.parts().concat().into()
+    }
+}
+
+fn failed(id: Bytes, problem: &Problem) -> Reply {
     match problem {
         Problem::Node(Failure::Refused { code, message })
-        | Problem::NodeError { code, message } => error(id, *code, message),
-        Problem::Node(Failure::Limited { .. }) => error(id, LIMITED, &answers::detail(problem)),
-        other => error(id, INTERNAL, &answers::detail(other)),
+        | Problem::NodeError { code, message } => Reply::error(id, *code, message),
+        Problem::Node(Failure::Limited { .. }) => {
+            Reply::error(id, LIMITED, &answers::detail(problem))
+        }
+        other => Reply::error(id, INTERNAL, &answers::detail(other)),
     }
 }
 
@@ -219,7 +263,52 @@ fn hash(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clock::Clock;
+
     use super::*;
+    use crate::metrics::Metrics;
+    use crate::options::Options;
+    use crate::upstream::{Asked, Node};
+
+    /// A node all of whose results are as large as this.
+    struct Large(usize);
+
+    impl Node for Large {
+        fn ask(&self, _: Call) -> Asked<'_> {
+            let result = format!("\"{}\"", "x".repeat(self.0 - 2));
+            Box::pin(async move { Ok(Bytes::from(result)) })
+        }
+    }
+
+    /// Claim: of a batch of a hundred equal calls for one large result as many are given it as have room together, and the
+    /// others are told so, each by its id; a single call has it always.
+    #[tokio::test]
+    async fn a_large_result_a_hundred_times() {
+        const LARGE: usize = 1 << 20;
+        let mut options = Options::read(&[]).unwrap();
+        options.upstream_bytes_max = 3 * LARGE + LARGE / 2;
+        let node = Arc::new(Large(LARGE));
+        let gateway = Gateway::before(node, &options, Clock::start(), Arc::new(Metrics::default()));
+        let hash = format!("0x{}", "ab".repeat(32));
+        let call = |id: usize| {
+            serde_json::json!({
+                "jsonrpc": "2.0", "id": id, "method": "eth_getLogs", "params": [{ "blockHash": hash }],
+            })
+        };
+        let batch = Value::from_iter((0..100).map(call)).to_string();
+        let spent = &mut Spent::default();
+        let reply = gateway.serve_rpc(&batch.into(), spent).await.unwrap();
+        assert!(reply.len() < 4 * LARGE, "{} bytes", reply.len());
+        let replies: Vec<Value> = serde_json::from_slice(&reply).unwrap();
+        assert!(
+            replies.iter().map(|reply| &reply["id"]).eq(&Vec::from_iter((0..100).map(Value::from)))
+        );
+        let given = replies.iter().filter(|reply| reply["result"].is_string()).count();
+        let refused = replies.iter().filter(|reply| reply["error"]["code"] == LIMITED).count();
+        assert_eq!((given, refused), (3, 97));
+        let alone = gateway.serve_rpc(&call(1).to_string().into(), spent).await.unwrap();
+        assert!(alone.len() > LARGE && alone.ends_with(b"x\"}"));
+    }
 
     /// Claim: calls whose answers may be kept are understood, whatever notation names the block; all others, and those with
     /// anything more than that, go to the node byte for byte.

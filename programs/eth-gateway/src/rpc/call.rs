@@ -50,6 +50,19 @@ impl Call {
         !QUICK.contains(&self.method.as_ref())
     }
 
+    /// True if it changes the node: asked for the second time, a node refuses what it has taken the first time.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        self.method == "eth_sendRawTransaction"
+    }
+
+    /// True if it may share a post with others. A call that changes the node never does: a post whose answer is too large is sent
+    /// again in halves.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !self.is_slow() && !self.is_change()
+    }
+
     /// Its name in the cache.
     #[must_use]
     pub fn key(&self) -> String {
@@ -110,6 +123,12 @@ impl Failure {
     #[must_use]
     pub fn is_of_node(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::TooLarge | Self::Busy)
+    }
+
+    /// True if the node may have done what it was asked for, though it has not said so.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Late | Self::Unreachable(_) | Self::Garbage(_))
     }
 
     /// A word for metrics.

@@ -53,6 +53,12 @@ impl Limits {
                     return Err(format!("{shown}: the key of [{name}] is another one's, too"));
                 }
             }
+            // Else all would be let in, as where no keys are wanted.
+            if keys.is_empty() {
+                return Err(format!(
+                    "{shown}: expected a table [NAME] with `key` for each client, got none; write one, or leave `keys` out"
+                ));
+            }
         }
         Ok(Self { keys, client_rps, used: Mutex::default() })
     }
@@ -138,6 +144,8 @@ mod tests {
             "[a]\nkey = \"x\"\nrps = 0\n",
             "a = 1\n",
             "[a]\nkey=\"x\"\nrp=1\n",
+            "",
+            "# none yet\n",
         ] {
             std::fs::write(&file, wrong).unwrap();
             assert!(Limits::new(Some(&file), None).is_err(), "{wrong}");

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clock::{Instant, WallTime};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
@@ -17,11 +16,13 @@ use tokio::sync::watch;
 
 use super::limits::Client;
 use super::socket::RPC_BYTES_MAX;
-use super::{Serving, socket};
+use super::{Place, Serving, socket};
 use crate::answers::{self, Answered, Keep, Problem, SERVER_TIMING};
 use crate::gateway::{Form, Spent, calls_of};
 use crate::log::Line;
+use crate::memory::{self, Held, Untaken};
 use crate::routes::{self, NotFound, Operation, ROUTES};
+use crate::rpc::Failure;
 use crate::signed::{TOKEN_REQUEST_BYTES_MAX, Unsigned};
 use crate::{openapi, swagger};
 
@@ -35,13 +36,13 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub async fn respond(
     serving: &Arc<Serving>,
     request: Request<Incoming>,
-    peer: SocketAddr,
+    (peer, place): (SocketAddr, &Arc<Place>),
     ends: &watch::Receiver<bool>,
 ) -> Answered {
     let gateway = &serving.gateway;
     let began = gateway.clock.now();
     if request.uri().path() == "/rpc" && socket::is_wanted(&request) {
-        return upgrade(serving, request, peer, ends.clone());
+        return upgrade(serving, request, (peer, place), ends.clone());
     }
     let (head, body) = request.into_parts();
     let mut spent = Spent::default();
@@ -165,12 +166,12 @@ pub fn let_in(
 fn upgrade(
     serving: &Arc<Serving>,
     request: Request<Incoming>,
-    peer: SocketAddr,
+    (peer, place): (SocketAddr, &Arc<Place>),
     ends: watch::Receiver<bool>,
 ) -> Answered {
     let answered = match let_in(serving, request.headers(), peer, (0, serving.gateway.clock.now()))
     {
-        Ok(client) => socket::agree(serving, request, client, ends),
+        Ok(client) => socket::agree(serving, request, (client, Arc::clone(place)), ends),
         Err(problem) => answers::problem(&problem),
     };
     let status = answered.status().as_u16();
@@ -178,11 +179,21 @@ fn upgrade(
     answered
 }
 
-/// The body of a request, if it comes in time and is not too large.
-async fn read(serving: &Serving, body: Incoming, bytes_max: usize) -> Option<Bytes> {
-    let read = Limited::new(body, bytes_max).collect();
-    let body = tokio::time::timeout(serving.head_timeout, read).await;
-    body.ok().and_then(Result::ok).map(|body| body.to_bytes())
+/// The body of a request, `wanted` in words, and the memory that it holds. It comes in time, is not too large, and finds
+/// room beside all others.
+async fn read(
+    serving: &Serving,
+    body: Incoming,
+    bytes_max: usize,
+    wanted: &'static str,
+) -> Result<(Bytes, Held), Problem> {
+    let mut held = serving.bodies.none();
+    let taken = memory::take(body, bytes_max, &mut held);
+    match tokio::time::timeout(serving.head_timeout, taken).await {
+        Ok(Ok(body)) => Ok((body, held)),
+        Ok(Err(Untaken::Full)) => Err(Problem::Node(Failure::Busy)),
+        Ok(Err(Untaken::TooLarge | Untaken::Broken(_))) | Err(_) => Err(Problem::NoBody(wanted)),
+    }
 }
 
 async fn rpc(
@@ -194,14 +205,20 @@ async fn rpc(
     if asked.method != Method::POST {
         return answers::methods(POSTED, asked.method == Method::OPTIONS);
     }
-    let Some(body) = read(serving, body, RPC_BYTES_MAX).await else {
-        return answers::problem(&Problem::NoBody("JSON-RPC calls of up to 1 MiB"));
+    // The calls are counted when they are there; those who may not ask at all need send none.
+    let client = match let_in(serving, asked.headers, asked.peer, (0, asked.began)) {
+        Ok(client) => client,
+        Err(problem) => return answers::problem(&problem),
+    };
+    let wanted = "JSON-RPC calls of up to 1 MiB";
+    let (body, _held) = match read(serving, body, RPC_BYTES_MAX, wanted).await {
+        Ok(read) => read,
+        Err(problem) => return answers::problem(&problem),
     };
     let calls = calls_of(&body).unwrap_or(1);
     // Now, not when it began: the body may have taken its time.
-    let now = serving.gateway.clock.now();
-    if let Err(problem) = let_in(serving, asked.headers, asked.peer, (calls, now)) {
-        return answers::problem(&problem);
+    if let Err(wait) = serving.limits.take(&client, calls, serving.gateway.clock.now()) {
+        return answers::problem(&Problem::Over(wait));
     }
     match serving.gateway.serve_rpc(&body, spent).await {
         Some(reply) => answers::json(reply, serving.keep(Keep::No)),
@@ -223,8 +240,11 @@ async fn send(
     if let Err(problem) = let_in(serving, asked.headers, asked.peer, (1, asked.began)) {
         return answers::problem(&problem);
     }
-    let body = read(serving, body, RPC_BYTES_MAX).await;
-    let body: Option<serde_json::Value> = body.and_then(|body| serde_json::from_slice(&body).ok());
+    let (body, _held) = match read(serving, body, RPC_BYTES_MAX, WANTED).await {
+        Ok(read) => read,
+        Err(problem) => return answers::problem(&problem),
+    };
+    let body: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
     let raw = body.as_ref().and_then(|body| body["raw"].as_str());
     let is_bytes = |digits: &str| {
         !digits.is_empty() && digits.len().is_multiple_of(2) && routes::is_hex(digits)
@@ -291,10 +311,11 @@ async fn token(serving: &Serving, asked: &Asked<'_>, body: Incoming) -> Answered
     if asked.method != Method::POST {
         return answers::methods(POSTED, asked.method == Method::OPTIONS);
     }
-    let body = read(serving, body, TOKEN_REQUEST_BYTES_MAX).await;
-    let token = body
-        .ok_or(Unsigned::NoMessage)
-        .and_then(|body| serving.signed.token(&body, WallTime::now()));
+    let token = match read(serving, body, TOKEN_REQUEST_BYTES_MAX, "").await {
+        Ok((body, _)) => serving.signed.token(&body, WallTime::now()),
+        Err(Problem::NoBody(_)) => Err(Unsigned::NoMessage),
+        Err(problem) => return answers::problem(&problem),
+    };
     match token {
         Ok(token) => {
             let body = json!({ "token": token, "expiresIn": serving.token_age.as_secs() });

@@ -12,13 +12,14 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
-use super::Serving;
 use super::limits::Client;
+use super::{Place, Serving};
 use crate::answers::Answered;
 use crate::gateway::{Gateway, Spent, calls_of};
 use crate::json;
@@ -42,11 +43,11 @@ pub fn is_wanted<B>(request: &Request<B>) -> bool {
     upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Agrees to it, and serves it when the connection is free for it.
+/// Agrees to it, and serves it when the connection is free for it. The connection's place is kept until the socket ends.
 pub fn agree(
     serving: &Arc<Serving>,
     request: Request<Incoming>,
-    client: Client,
+    (client, place): (Client, Arc<Place>),
     ended: watch::Receiver<bool>,
 ) -> Answered {
     let key =
@@ -71,6 +72,7 @@ pub fn agree(
             let stream = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
             serve(&serving, stream, client, ended).await;
         }
+        drop(place);
     });
     answered
 }
@@ -90,9 +92,22 @@ async fn serve<S>(
     let mut over = std::pin::pin!(async move {
         let _ = ended.wait_for(|ended| *ended).await;
     });
+    let mut idle = std::pin::pin!(sleep(serving.head_timeout));
+    let mut is_heard = true;
     loop {
         tokio::select! {
+            // In this order: a client was silent only if there is nothing of it to be read.
+            biased;
+            () = over.as_mut() => break,
+            reply = waiting.recv() => {
+                let Some(text) = reply.and_then(|reply| Utf8Bytes::try_from(reply).ok()) else { break };
+                let sent = tokio::time::timeout(serving.write_timeout, out.send(Message::Text(text)));
+                if !matches!(sent.await, Ok(Ok(()))) {
+                    break;
+                }
+            }
             message = incoming.next(), if under_way.available_permits() > 0 => {
+                is_heard = true;
                 let text = match message {
                     Some(Ok(Message::Text(text))) => Bytes::from(text),
                     Some(Ok(Message::Binary(bytes))) => bytes,
@@ -104,25 +119,34 @@ async fn serve<S>(
                     let _ = replies.try_send(reply);
                     continue;
                 }
+                let mut held = serving.bodies.none();
+                if held.grow(text.len()).is_err() {
+                    let id = json::member(&text, "id").unwrap_or(b"null");
+                    let _ = replies.try_send(failed(id, -32005, "more is asked than there is room for"));
+                    continue;
+                }
                 let Ok(place) = Arc::clone(&under_way).try_acquire_owned() else { break };
                 let (serving, replies, client) = (Arc::clone(serving), replies.clone(), client.clone());
                 tokio::spawn(async move {
                     if let Some(reply) = reply(&serving, &text, &client).await {
                         let _ = replies.send(reply).await;
                     }
-                    drop(place);
+                    drop((place, held));
                 });
             }
-            reply = waiting.recv() => {
-                let Some(text) = reply.and_then(|reply| Utf8Bytes::try_from(reply).ok()) else { break };
-                let sent = tokio::time::timeout(serving.write_timeout, out.send(Message::Text(text)));
-                if !matches!(sent.await, Ok(Ok(()))) {
+            // Something can be read again; meanwhile nothing could be heard.
+            _ = under_way.acquire(), if under_way.available_permits() == 0 => is_heard = true,
+            () = idle.as_mut(), if under_way.available_permits() > 0 => {
+                let ping = tokio::time::timeout(
+                    serving.write_timeout,
+                    out.send(Message::Ping(Bytes::new())),
+                );
+                // The one before was not answered, or this one is not taken.
+                if !std::mem::take(&mut is_heard) || !matches!(ping.await, Ok(Ok(()))) {
                     break;
                 }
+                idle.set(sleep(serving.head_timeout));
             }
-            // Something can be read again.
-            _ = under_way.acquire(), if under_way.available_permits() == 0 => {}
-            () = over.as_mut() => break,
         }
     }
     let _ = tokio::time::timeout(Duration::from_secs(1), out.close()).await;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::address::Address;
 use super::identity::Pinned;
 use super::limiter::{Admission, Limiter};
-use super::pool::{Pool, Speed, body};
+use super::pool::{Pool, Posted, Speed, body};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::rpc::{self, Answer, Call, Failure, Reply};
@@ -72,7 +72,7 @@ impl Upstream {
         let (answer, answered) = oneshot::channel();
         let waiting = Waiting { call, answer };
         match &self.batching {
-            Some(batching) if !waiting.call.is_slow() => self.gather(batching, waiting),
+            Some(batching) if waiting.call.is_shared() => self.gather(batching, waiting),
             _ => {
                 let this = Arc::clone(self);
                 tokio::spawn(async move { this.send(vec![waiting]).await });
@@ -157,7 +157,10 @@ impl Upstream {
     async fn exchange(&self, calls: &[Call], speed: Speed) -> Vec<Answer> {
         self.metrics.posted(calls.iter().map(|call| call.method.as_ref()));
         let received = match self.pool.post(body(calls), speed).await {
-            Ok(received) => received,
+            Ok(Posted::Answered(received)) => received,
+            Ok(Posted::Limited(stated)) => {
+                return calls.iter().map(|_| self.answer(Reply::Limited(stated))).collect();
+            }
             Err(Failure::TooLarge) if calls.len() > 1 => {
                 let (left, right) = calls.split_at(calls.len() / 2);
                 let mut answers = Box::pin(self.exchange(left, speed)).await;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as _, Incoming};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{
     AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER,
@@ -13,21 +13,20 @@ use hyper::header::{
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::Address;
 use super::identity::{Identity, Pinned};
+use crate::memory::{self, Memory, Untaken};
 use crate::options::Options;
-use crate::rpc::{self, Call, Failure, Reply};
+use crate::rpc::{self, Call, Failure, Reply, Stated};
 
 /// How long a connection may take to be there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// All answers that are being received have this much memory together.
 const RECEIVING_BYTES_MAX: usize = 256 << 20;
-/// The memory above is counted in pieces of this size.
-const PIECE: usize = 64 << 10;
 
 /// An answer, whatever it is.
 #[derive(Debug)]
@@ -35,6 +34,14 @@ pub struct Received {
     pub status: u16,
     pub retry_after: Option<Duration>,
     pub body: Bytes,
+}
+
+/// The end of a post.
+#[derive(Debug)]
+pub enum Posted {
+    Answered(Received),
+    /// The limiter refused to say which chain the node is of: the post was not sent.
+    Limited(Stated),
 }
 
 /// Of the places for posts slow calls have this part.
@@ -60,7 +67,7 @@ pub struct Pool {
     pinned: Option<Arc<Pinned>>,
     batches: bool,
     header: Option<(HeaderName, HeaderValue)>,
-    memory: Arc<Semaphore>,
+    memory: Memory,
     answer_bytes_max: usize,
     answer_max: Duration,
 }
@@ -83,14 +90,14 @@ impl Pool {
             pinned: options.pool.then_some(pinned),
             batches: options.batch,
             header: options.upstream_header.clone(),
-            memory: Arc::new(Semaphore::new(RECEIVING_BYTES_MAX / PIECE)),
+            memory: Memory::new(RECEIVING_BYTES_MAX),
             answer_bytes_max: options.upstream_bytes_max,
             answer_max: options.upstream_timeout,
         })
     }
 
     /// Posts one body and gives what comes back.
-    pub async fn post(&self, body: Bytes, speed: Speed) -> Result<Received, Failure> {
+    pub async fn post(&self, body: Bytes, speed: Speed) -> Result<Posted, Failure> {
         let places = if speed == Speed::Slow { &self.slow } else { &self.quick };
         let Ok(place) = timeout(self.wait_max, places.acquire()).await else {
             return Err(Failure::Busy);
@@ -99,7 +106,7 @@ impl Pool {
         timeout(self.answer_max, self.exchange(body)).await.unwrap_or(Err(Failure::Late))
     }
 
-    async fn exchange(&self, body: Bytes) -> Result<Received, Failure> {
+    async fn exchange(&self, body: Bytes) -> Result<Posted, Failure> {
         let mut request = self.request(body)?;
         // A kept connection may have ended while it was idle. What was not sent on it is sent on another.
         while let Some(mut connection) = self.take_idle() {
@@ -107,7 +114,7 @@ impl Pool {
                 Ok(response) => {
                     let received = self.receive(response).await?;
                     self.put_back(connection);
-                    return Ok(received);
+                    return Ok(Posted::Answered(received));
                 }
                 Err(mut error) => match error.take_message() {
                     Some(unsent) => request = unsent,
@@ -119,23 +126,24 @@ impl Pool {
             Failure::Unreachable(format!("no connection in {} s", CONNECT_MAX.as_secs()))
         })??;
         if let Some(pinned) = &self.pinned
-            && let Some(refusal) = self.greet(&mut connection, pinned).await?
+            && let Some(stated) = self.greet(&mut connection, pinned).await?
         {
-            return Ok(refusal);
+            return Ok(Posted::Limited(stated));
         }
         let response =
             connection.send_request(request).await.map_err(|error| unreachable(&error))?;
         let received = self.receive(response).await?;
         self.put_back(connection);
-        Ok(received)
+        Ok(Posted::Answered(received))
     }
 
-    /// Asks a node that was just connected to which chain it is of. Gives the refusal where its limiter refuses that.
+    /// Asks a node that was just connected to which chain it is of. Gives what its limiter says where it refuses
+    /// that; the rest of what came answers nothing that a client asked.
     async fn greet(
         &self,
         connection: &mut SendRequest<Full<Bytes>>,
         pinned: &Pinned,
-    ) -> Result<Option<Received>, Failure> {
+    ) -> Result<Option<Stated>, Failure> {
         let calls = Identity::calls();
         let posts = if self.batches { vec![&calls[..]] } else { calls.chunks(1).collect() };
         let mut answers = Vec::with_capacity(calls.len());
@@ -147,7 +155,10 @@ impl Pool {
             let came = self.receive(response).await?;
             for reply in rpc::read(came.status, came.retry_after, &came.body, post.len()) {
                 match reply {
-                    Reply::Limited(_) => return Ok(Some(came)),
+                    Reply::Limited(stated) => {
+                        let backoff = came.retry_after.or(stated.backoff);
+                        return Ok(Some(Stated { backoff, ..stated }));
+                    }
                     Reply::Answer(answer) => answers.push(answer),
                 }
             }
@@ -216,53 +227,14 @@ impl Pool {
     async fn receive(&self, response: Response<Incoming>) -> Result<Received, Failure> {
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
-        let mut body = response.into_body();
-        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        if announced > self.answer_bytes_max {
-            return Err(Failure::TooLarge);
-        }
-        let mut memory = Memory { of: &self.memory, held: Vec::new(), bytes: 0 };
-        let mut first = Bytes::new();
-        let mut all = BytesMut::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| unreachable(&error))?;
-            let Ok(data) = frame.into_data() else { continue };
-            if first.len() + all.len() + data.len() > self.answer_bytes_max {
-                return Err(Failure::TooLarge);
-            }
-            memory.grow(data.len())?;
-            // Nearly all answers are one piece, which is then not copied.
-            if first.is_empty() && all.is_empty() {
-                first = data;
-                continue;
-            }
-            if all.is_empty() {
-                all.reserve(announced.max(first.len() + data.len()));
-                all.extend_from_slice(&first);
-                first = Bytes::new();
-            }
-            all.extend_from_slice(&data);
-        }
-        let body = if all.is_empty() { first } else { all.freeze() };
+        let mut held = self.memory.none();
+        let body = memory::take(response.into_body(), self.answer_bytes_max, &mut held).await;
+        let body = body.map_err(|untaken| match untaken {
+            Untaken::TooLarge => Failure::TooLarge,
+            Untaken::Full => Failure::Busy,
+            Untaken::Broken(error) => unreachable(&error),
+        })?;
         Ok(Received { status, retry_after, body })
-    }
-}
-
-/// The part of the memory for answers that one answer holds.
-struct Memory<'a> {
-    of: &'a Arc<Semaphore>,
-    held: Vec<OwnedSemaphorePermit>,
-    bytes: usize,
-}
-
-impl Memory<'_> {
-    fn grow(&mut self, bytes: usize) -> Result<(), Failure> {
-        self.bytes += bytes;
-        while self.held.len() * PIECE < self.bytes {
-            let piece = Arc::clone(self.of).try_acquire_owned();
-            self.held.push(piece.map_err(|_| Failure::Busy)?);
-        }
-        Ok(())
     }
 }
 

@@ -263,9 +263,13 @@ fn json_rpc_and_limits() {
     let calls = node.calls();
     rpc(gateway.address, "/rpc", "eth_getBlockByNumber", json!(["0x7", false]));
     assert_eq!(node.calls(), calls, "it was kept");
-    for method in ["eth_sendTransaction", "debug_traceTransaction", "personal_sign", "mock_fault"] {
+    let of_owner = ["debug_traceTransaction", "personal_sign", "mock_fault"];
+    for method in ["eth_sendTransaction", "eth_resend"].into_iter().chain(of_owner) {
         let refused = rpc(gateway.address, "/rpc", method, json!([]));
         assert_eq!(refused["error"]["code"], -32601, "{method}: {refused}");
+        // By the gateway, and not by a node that has no such method.
+        let words = refused["error"]["message"].as_str().expect("words");
+        assert!(words.ends_with("is not served here"), "{method}: {refused}");
     }
     assert_eq!(rpc(gateway.address, "/rpc", "net_version", json!([]))["error"]["code"], -32601);
     let limited = Program::gateway(node.address, &["--keys", keys.to_str().expect("UTF-8")]);

@@ -159,3 +159,62 @@ fn one_connection_too_many() {
     }
     panic!("no room was made");
 }
+
+/// Claim: a client without a key is refused before it has sent its body.
+#[test]
+fn a_body_that_need_not_come() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = folder.path().join("keys.toml");
+    std::fs::write(&keys, "[tester]\nkey = \"secret\"\n").expect("room");
+    let node = Program::mock(&[]);
+    let words = ["--keys", keys.to_str().expect("UTF-8"), "--head-timeout", "20s"];
+    let gateway = Program::gateway(node.address, &words);
+    let mut stream = connect(gateway.address);
+    stream
+        .write_all(b"POST /rpc HTTP/1.1\r\nhost: gateway\r\ncontent-length: 100\r\nconnection: close\r\n\r\n")
+        .expect("it reads");
+    assert_eq!(Answer::read(&mut stream).says(), (401, "no_key"));
+}
+
+/// Claim: all bodies of requests have a bound together: of two hundred of a mebibyte of which the last byte never comes some
+/// are refused, and when they have gone others are taken again.
+#[test]
+fn bodies_that_never_end() {
+    let node = Program::mock(&[]);
+    let gateway = Program::gateway(node.address, &["--head-timeout", "2m"]);
+    let head = b"POST /rpc HTTP/1.1\r\nhost: gateway\r\ncontent-length: 1048576\r\n\r\n";
+    let body = vec![b' '; (1 << 20) - 1];
+    let endless: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut stream = connect(gateway.address);
+            stream.write_all(head).expect("it reads");
+            // One that is refused need not take all of it.
+            let _ = stream.write_all(&body);
+            stream
+        })
+        .collect();
+    let refused = || gateway.metric("eth_gateway_requests_total{route=\"rpc\",status=\"503\"}");
+    for _ in 0..500 {
+        if refused() > 0.5 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!((1.0..199.0).contains(&refused()), "{}", refused());
+    drop(endless);
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice","params":[]}"#;
+    for _ in 0..500 {
+        let mut stream = connect(gateway.address);
+        let length = call.len();
+        write!(
+            stream,
+            "POST /rpc HTTP/1.1\r\nhost: gateway\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{call}"
+        )
+        .expect("it reads");
+        if Answer::read(&mut stream).status == 200 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("no room was made");
+}

@@ -4,7 +4,9 @@
 mod access;
 mod chain;
 mod clients;
+mod node;
 mod programs;
+mod sockets;
 mod tools;
 
 use std::process::{Command, Stdio};

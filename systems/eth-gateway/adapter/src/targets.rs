@@ -2,6 +2,7 @@
 //! trial's seed. They are a target file like any other, in the folder of the trial's nodes.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use ethereum_adapter::Rpc;
 use model::Seed;
@@ -17,6 +18,14 @@ const AT_ONCE: usize = 20;
 
 /// Blocks that a search of logs covers.
 const LOG_BLOCKS: u64 = 11;
+
+/// Hexadecimal digits of 32 bytes, of 20, and of 64 bits.
+const HASH_DIGITS: RangeInclusive<usize> = 64..=64;
+const ADDRESS_DIGITS: RangeInclusive<usize> = 40..=40;
+const NUMBER_DIGITS: RangeInclusive<usize> = 1..=16;
+
+/// So much of a node's words is shown.
+const SHOWN_MAX: usize = 80;
 
 /// Which requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +75,35 @@ struct Transaction {
     input: String,
 }
 
+impl Block {
+    /// Refuses what is no hash, address or number. A node may say anything, and in a target file `${NAME}`, `@FILE` and a
+    /// line's end mean more than text.
+    fn check(&self) -> Result<(), String> {
+        digits("hash", &self.hash, HASH_DIGITS)?;
+        digits("number", &self.number, NUMBER_DIGITS)?;
+        for one in &self.transactions {
+            digits("hash", &one.hash, HASH_DIGITS)?;
+            digits("from", &one.from, ADDRESS_DIGITS)?;
+            if let Some(to) = &one.to {
+                digits("to", to, ADDRESS_DIGITS)?;
+            }
+            digits("input", &one.input, 0..=usize::MAX)?;
+        }
+        Ok(())
+    }
+}
+
+fn digits(name: &str, text: &str, count: RangeInclusive<usize>) -> Result<(), String> {
+    let digits = text.strip_prefix("0x").filter(|digits| count.contains(&digits.len()));
+    if digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+        return Ok(());
+    }
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    Err(format!(
+        "a block of the chain: expected `{name}` as 0x and its hexadecimal digits, got {shown:?}; choose another node"
+    ))
+}
+
 /// Draws blocks of a chain that have something in them.
 pub(crate) struct Draw<'a> {
     pub(crate) rpc: &'a mut Rpc,
@@ -98,6 +136,7 @@ impl<'a> Draw<'a> {
             for block in blocks {
                 let block: Block = serde_json::from_value(block)
                     .map_err(|why| format!("a block of the chain: {why}"))?;
+                block.check()?;
                 if !block.transactions.is_empty() && found.len() < count {
                     found.push(block);
                 }

@@ -2,6 +2,7 @@
 //! before a stand-in of a node.
 
 mod chain;
+mod hostile;
 
 use ethereum_adapter::NodeKind;
 use model::options::Value;

@@ -78,26 +78,30 @@ impl Node {
     }
 
     /// Serves one connection to its end, and gives what has become of the node.
-    fn serve(mut self, mut stream: TcpStream) -> Self {
-        let (mut received, mut piece) = (Vec::new(), [0; 4096]);
-        loop {
-            while let Some(request) = parse_request(&received, &Limits::SERVER).unwrap() {
-                let asked: Value = serde_json::from_slice(request.body).unwrap();
-                let reply = match &asked {
-                    Value::Array(questions) => {
-                        questions.iter().map(|question| self.reply(question)).collect()
-                    }
-                    question => self.reply(question),
-                };
-                received.drain(..request.used);
-                let mut out = Vec::new();
-                write_response(&mut out, 200, &[], reply.to_string().as_bytes(), true);
-                stream.write_all(&out).unwrap();
-            }
-            match stream.read(&mut piece) {
-                Ok(count @ 1..) => received.extend_from_slice(&piece[..count]),
-                _ => return self,
-            }
+    fn serve(mut self, stream: TcpStream) -> Self {
+        serve(stream, |question| self.reply(question));
+        self
+    }
+}
+
+/// Serves one connection to its end.
+pub(super) fn serve(mut stream: TcpStream, mut reply: impl FnMut(&Value) -> Value) {
+    let (mut received, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        while let Some(request) = parse_request(&received, &Limits::SERVER).unwrap() {
+            let asked: Value = serde_json::from_slice(request.body).unwrap();
+            let reply = match &asked {
+                Value::Array(questions) => questions.iter().map(&mut reply).collect(),
+                question => reply(question),
+            };
+            received.drain(..request.used);
+            let mut out = Vec::new();
+            write_response(&mut out, 200, &[], reply.to_string().as_bytes(), true);
+            stream.write_all(&out).unwrap();
+        }
+        match stream.read(&mut piece) {
+            Ok(count @ 1..) => received.extend_from_slice(&piece[..count]),
+            _ => return,
         }
     }
 }
