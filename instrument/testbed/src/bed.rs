@@ -469,8 +469,9 @@ impl BedControl {
             disks.go_dark(name)?;
             let _ = self.kill(name);
         }
-        self.await_end(name)?;
-        disks.cut(name, loss)
+        let cut = self.await_end(name).and_then(|()| disks.cut(name, loss));
+        // It may be started again, and is to find its disk at work.
+        cut.or_else(|error| disks.go_on(name).and(Err(error)))
     }
 
     /// Ends a node with SIGKILL and flips bits of what it has stored lately. It is not started again.

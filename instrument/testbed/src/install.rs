@@ -4,7 +4,8 @@
 //! published (`go install`, `cargo install`, `npm install`, `pip install` into an environment of its own, the
 //! distribution's package manager), and all but the distribution's land in a cache folder of ours:
 //! `$ASSAY_CACHE`, else `$XDG_CACHE_HOME/assay`, else `~/.cache/assay`, as `<name>/<version>/`. Deleting that
-//! folder undoes everything.
+//! folder undoes everything. Who has none of them has no such folder: one that others can write to would have their
+//! programs run.
 //!
 //! Nothing is ever installed unless [`install`] is called, and it says each command before it runs it. What
 //! cannot be had is said by name; it is never replaced by something else.
@@ -152,16 +153,17 @@ pub fn install(
     Shelf::of_environment().install(name, checkout, log)
 }
 
-/// The folder that programs are kept in.
+/// The folder that programs are kept in; an empty path where the environment names none.
 #[must_use]
 pub fn cache_folder() -> PathBuf {
-    Shelf::of_environment().cache
+    Shelf::of_environment().cache.unwrap_or_default()
 }
 
 /// Where programs are looked for and put. A value, so that tests can have their own.
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf {
-    cache: PathBuf,
+    /// Absent: the environment names no folder of this user's own.
+    cache: Option<PathBuf>,
     /// Where this program is.
     pub(crate) beside: Option<PathBuf>,
     /// Where it was started.
@@ -176,13 +178,17 @@ const VERIFIED: &str = "verified";
 
 impl Shelf {
     pub(crate) fn of_environment() -> Self {
-        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let home = || folder("HOME").unwrap_or_else(|| OsString::from("/tmp"));
-        let cache = match (folder("ASSAY_CACHE"), folder("XDG_CACHE_HOME")) {
-            (Some(own), _) => PathBuf::from(own),
-            (None, Some(caches)) => Path::new(&caches).join("assay"),
-            (None, None) => Path::new(&home()).join(".cache/assay"),
-        };
+        Self::of(|name| std::env::var_os(name))
+    }
+
+    /// That of an environment with these variables.
+    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let folder = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let below = |name: &str, path: &str| folder(name).map(|at| Path::new(&at).join(path));
+        let cache = folder("ASSAY_CACHE")
+            .map(PathBuf::from)
+            .or_else(|| below("XDG_CACHE_HOME", "assay"))
+            .or_else(|| below("HOME", ".cache/assay"));
         let mut path: Vec<PathBuf> =
             std::env::split_paths(&folder("PATH").unwrap_or_default()).collect();
         path.extend(["/usr/local/sbin", "/usr/sbin"].map(PathBuf::from));
@@ -196,13 +202,26 @@ impl Shelf {
     /// A node of ours that is a program of its own.
     pub(crate) fn find_ours(&self, name: &str) -> Option<PathBuf> {
         let own = self.folder_of_ours(name);
-        let folders = self.beside.iter().chain(&self.path).chain(std::iter::once(&own));
+        let folders = self.beside.iter().chain(&self.path).chain(&own);
         folders.map(|folder| folder.join(name)).find(|path| is_program(path))
     }
 
     /// Where one is kept that was built for a program elsewhere.
-    pub(crate) fn folder_of_ours(&self, name: &str) -> PathBuf {
-        self.cache.join(name).join("checkout")
+    pub(crate) fn folder_of_ours(&self, name: &str) -> Option<PathBuf> {
+        self.cache.as_ref().map(|cache| cache.join(name).join("checkout"))
+    }
+
+    /// The folder that programs are put in.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    fn cache_for(&self, name: &str) -> Result<&Path, InstallError> {
+        let none = "neither HOME nor XDG_CACHE_HOME is set";
+        self.cache.as_deref().ok_or_else(|| InstallError::Cache {
+            name: name.to_owned(),
+            folder: PathBuf::from("~/.cache/assay"),
+            source: io::Error::new(io::ErrorKind::NotFound, none),
+        })
     }
 
     fn list(&self) -> Vec<InstallStatus> {
@@ -250,13 +269,8 @@ impl Shelf {
         carry_out::install(self, entry, log)
     }
 
-    /// The folder of the pinned version.
-    fn folder(&self, entry: &Entry) -> PathBuf {
-        self.cache.join(entry.name).join(entry.how.version().replace(' ', "_"))
-    }
-
     fn find_pinned(&self, entry: &Entry) -> Option<PathBuf> {
-        let folder = self.folder(entry);
+        let folder = folder_in(self.cache.as_deref()?, entry);
         let program = folder.join(entry.how.program_path(entry.program)?);
         (folder.join(VERIFIED).exists() && is_program(&program)).then_some(program)
     }
@@ -276,6 +290,11 @@ impl Shelf {
     fn which(&self, program: &str) -> Option<PathBuf> {
         self.path.iter().map(|folder| folder.join(program)).find(|path| is_program(path))
     }
+}
+
+/// The folder of the pinned version.
+fn folder_in(cache: &Path, entry: &Entry) -> PathBuf {
+    cache.join(entry.name).join(entry.how.version().replace(' ', "_"))
 }
 
 /// Where Debian keeps the programs of each version of PostgreSQL, out of PATH; the newest first.

@@ -24,7 +24,10 @@ pub(crate) fn find_on(shelf: &Shelf, name: &str) -> Result<PathBuf, TestbedError
             looked: format!(
                 "beside this program{}, in PATH, and in {}",
                 beside.map(|folder| format!(" in {folder}")).unwrap_or_default(),
-                shelf.folder_of_ours(name).display()
+                shelf.folder_of_ours(name).map_or_else(
+                    || "no cache folder (set ASSAY_CACHE)".to_owned(),
+                    |folder| folder.display().to_string()
+                )
             ),
         }
     })

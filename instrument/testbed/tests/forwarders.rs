@@ -2,12 +2,14 @@
 //! ends see. The programs are threads of this test on loopback.
 #![expect(clippy::unwrap_used, reason = "what the tests stand on fails as they do")]
 
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use clock::Clock;
 use model::plan::{LinkPlan, LinksPlan, Through};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use testbed::Testbed;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -150,4 +152,38 @@ fn ends_are_told() {
     assert!(clock.now().as_ns() < 2_000_000_000, "dropping does not wait for connections");
     assert!(matches!(here.read(&mut [0]), Ok(0) | Err(_)));
     assert!(TcpStream::connect(dialled).is_err(), "nobody listens any more");
+}
+
+/// Claim: a connection that cannot be taken for want of descriptors is counted, is looked for a bounded number of times, and
+/// is carried when there are descriptors again.
+#[test]
+fn out_of_descriptors() {
+    const ALONE: &str = "FORWARDERS_TEST_DESCRIPTORS";
+    if std::env::var_os(ALONE).is_none() {
+        // No other test is to be without descriptors.
+        let run = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "out_of_descriptors", "--nocapture"])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        return;
+    }
+    let mut place = place(late(1));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap();
+    let dialled = place.bed.forward("client", "a", target).unwrap().unwrap();
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..limit }).unwrap();
+    let mut held: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    assert!(held.pop().is_some(), "one is left for the connection");
+    let clock = Clock::start();
+    let mut here = TcpStream::connect(dialled).unwrap();
+    clock.sleep_until(clock.now().plus(Duration::from_millis(100)));
+    held.clear();
+    let (mut there, _) = listener.accept().unwrap();
+    let looks_max = u64::try_from(clock.now().as_ns() / 2_000_000).unwrap() + 1;
+    byte(&mut here, &mut there);
+    let dropped = place.bed.network_report().unwrap().total.emulator_dropped;
+    assert!((1..=looks_max).contains(&dropped), "{dropped}");
 }

@@ -106,6 +106,9 @@ pub(crate) trait Driver: Sized {
     /// How many bytes of what was given to [`Driver::send`] the kernel has not taken.
     fn unsent(&self, key: Key) -> usize;
 
+    /// Hands what was sent to the kernel now, where [`Driver::wait`] would: before work that takes its time. It does not wait.
+    fn hand_over(&mut self) {}
+
     /// Ends a connection at once; no event of it follows. Nothing happens if it is already gone.
     fn close(&mut self, key: Key);
 

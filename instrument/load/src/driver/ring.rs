@@ -51,8 +51,10 @@ pub(crate) struct Ring {
     held: VecDeque<squeue::Entry>,
     /// Why the kernel takes no submissions; the next wait reports it.
     refused: Option<Errno>,
-    /// Sends queued since the last submission that complete within it.
+    /// Sends queued since the last wait that complete within their submission.
     sends_queued: u32,
+    /// Those of them that were submitted before the wait: their completions are there.
+    sends_handed: u32,
     gathers: bool,
     counters: Counters,
 }
@@ -119,6 +121,7 @@ impl KernelDriver for Ring {
             held: VecDeque::new(),
             refused: None,
             sends_queued: 0,
+            sends_handed: 0,
             gathers,
             counters: Counters::default(),
         })
@@ -158,6 +161,17 @@ impl Driver for Ring {
         let at = &self.transports[key.index as usize];
         let is_sending = self.is_current(key) && at.in_kernel & Operation::Send as u8 != 0;
         if is_sending { at.sending.len() - at.sent_bytes + at.queued.len() } else { 0 }
+    }
+
+    fn hand_over(&mut self) {
+        if self.sends_handed == self.sends_queued {
+            return;
+        }
+        // An error is the next wait's to report.
+        let is_queued = self.queue_held().is_ok() && self.held.is_empty();
+        if is_queued && self.make_room() && self.ring.submission().is_empty() {
+            self.sends_handed = self.sends_queued;
+        }
     }
 
     fn close(&mut self, key: Key) {
@@ -407,7 +421,7 @@ impl Ring {
                 self.let_go(key);
             }
         }
-        self.sends_queued = 0;
+        (self.sends_queued, self.sends_handed) = (0, 0);
         let _ = self.ring.submit();
         let mut held = self.transports.iter().filter(|transport| transport.in_kernel != 0).count();
         // Each turn takes at least one completion or gives up.

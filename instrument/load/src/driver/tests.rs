@@ -325,6 +325,40 @@ fn waits_are_exact<D: KernelDriver>() {
     assert!(long >= 60_000_000, "{long}");
 }
 
+/// Bytes that are handed over are on their way before any wait, and the wait after that is one for what comes back.
+fn handed_over_is_on_its_way<D: KernelDriver>() {
+    let (listener, _) = listen();
+    let mut driver = D::new(4).unwrap();
+    let (key, mut peer) = connect(&mut driver, 0, &listener);
+    peer.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    for round in 0..3 {
+        driver.send(key, &mut pattern(1_000, round));
+        driver.hand_over();
+        driver.hand_over();
+        let mut came = vec![0; 1_000];
+        peer.read_exact(&mut came).unwrap();
+        assert!(came == pattern(1_000, round));
+        let mut answers = peer.try_clone().unwrap();
+        let answering = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            answers.write_all(b"x").unwrap();
+        });
+        let mut waits = 0;
+        loop {
+            driver.wait(Wait::at_most(Some(Duration::from_secs(20)))).unwrap();
+            waits += 1;
+            if let Some(event) = driver.next_event() {
+                let Event::Received { chunk, .. } = event else { panic!("{event:?}") };
+                driver.release(chunk);
+                break;
+            }
+        }
+        // The other one may be woken by room for more to send.
+        assert!(waits == 1 || !D::GATHERS, "{waits} waits");
+        answering.join().unwrap();
+    }
+}
+
 /// Claim: each of the above, by both drivers.
 macro_rules! table {
     ($($name:ident),*) => {
@@ -352,5 +386,6 @@ table!(
     resets_are_errors,
     slots_are_used_again,
     dropping_lets_go,
+    handed_over_is_on_its_way,
     waits_are_exact
 );

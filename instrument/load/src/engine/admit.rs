@@ -14,6 +14,17 @@ const GROW_MAX: u32 = 32;
 /// Those that it begins to open in one turn. Opening a socket takes some 50 µs, and what falls due meanwhile is late by
 /// as much: with one a turn the sends of others come in between, and ten thousand a second can be opened all the same.
 const GROW_TURN_MAX: u32 = 1;
+/// Sends are not held back by preparing that takes longer than this: a system call more costs less. Sixteen cheap
+/// transactions, as many as one wake-up serves at most, take no longer.
+const HELD_NS_MAX: i64 = 2_000;
+/// Preparing one transaction in less is a small part of what sending one costs.
+const CHEAP_NS: i64 = 500;
+/// So many at once are measured each time; a few cheap ones once in so many times: two looks at the clock cost as much as
+/// they do.
+const MEASURED_COUNT: usize = 8;
+const UNMEASURED_MAX: u32 = 16;
+/// One measurement counts for no more than so many times the estimate: another thread may have had the processor.
+const OUTLIER_TIMES: i64 = 8;
 
 impl Engine<'_> {
     /// Takes every due time that has come, then gives what waits to connections with room.
@@ -188,6 +199,10 @@ impl Engine<'_> {
             if connection.list.has_unsent() && is_open(connection.stream) {
                 connection.session.gathered(&mut connection.out);
             }
+            // Encrypting is the client's own work, and over before the stamp.
+            if let Some(tls) = &mut connection.tls {
+                tls.send(&mut connection.out, &mut connection.wire);
+            }
         }
         self.read_clock();
         let mut swamped = Vec::new();
@@ -263,8 +278,21 @@ impl Engine<'_> {
         self.rows.push(row, &mut self.facts);
     }
 
-    /// Tops the prepared transactions up, as far as the time to the next due one allows.
-    pub(super) fn prepare_ahead(&mut self) {
+    /// Prepares the first transactions, and finds out how long one takes. The very first takes longer than the others.
+    pub(super) fn prepare_first(&mut self) {
+        for index in 0..self.streams.len() {
+            let (missing, _) = self.streams[index].source.missing();
+            self.streams[index].source.fill(missing.min(1));
+            if missing > 1 {
+                let each_ns = self.fill(index, missing - 1);
+                self.prepare_ns = self.prepare_ns.max(each_ns);
+            }
+        }
+    }
+
+    /// Tops the prepared transactions up, as far as the time to the next due one allows. Sends leave before,
+    /// where that takes a while.
+    pub(super) fn prepare_ahead<D: Driver>(&mut self, driver: &mut D) {
         for index in 0..self.streams.len() {
             let stream = &mut self.streams[index];
             let (missing, taken) = stream.source.missing();
@@ -273,22 +301,35 @@ impl Engine<'_> {
             }
             let gap_ns = stream.demand.next_due().map_or(i64::MAX, |due| due - self.now);
             // Two microseconds stay for the sending itself. Cheap workloads keep up with what was taken even
-            // without a gap: preparing one is then a small part of what sending one costs.
+            // without a gap.
             let fits = usize::try_from((gap_ns - 2_000) / self.prepare_ns.max(50)).unwrap_or(0);
-            let least = if self.prepare_ns < 500 { taken + 1 } else { 0 };
+            let is_cheap = self.prepare_ns < CHEAP_NS;
+            let least = if is_cheap { taken + 1 } else { 0 };
             let count = fits.min(64).max(least).min(missing);
             if count == 0 {
                 continue;
             }
-            if count < 8 {
-                stream.source.fill(count);
+            let takes_ns = self.prepare_ns.saturating_mul(i64::try_from(count).expect("a few"));
+            if takes_ns > HELD_NS_MAX {
+                driver.hand_over();
+            }
+            if count < MEASURED_COUNT && is_cheap && self.unmeasured < UNMEASURED_MAX {
+                self.unmeasured += 1;
+                self.streams[index].source.fill(count);
                 continue;
             }
-            let before = self.read_clock();
-            self.streams[index].source.fill(count);
-            let each_ns = (self.read_clock() - before) / i64::try_from(count).expect("a few");
+            self.unmeasured = 0;
+            let most_ns = OUTLIER_TIMES * self.prepare_ns.max(CHEAP_NS);
+            let each_ns = self.fill(index, count).min(most_ns);
             self.prepare_ns = (self.prepare_ns * 7 + each_ns) / 8;
         }
+    }
+
+    /// Prepares so many, and gives the nanoseconds that one took.
+    fn fill(&mut self, index: usize, count: usize) -> i64 {
+        let before = self.read_clock();
+        self.streams[index].source.fill(count);
+        (self.read_clock() - before) / i64::try_from(count).expect("transactions are counted")
     }
 }
 
@@ -349,11 +390,8 @@ impl Stream {
 }
 
 fn send<D: Driver>(driver: &mut D, connection: &mut Connection, key: crate::driver::Key) {
-    match &mut connection.tls {
+    match &connection.tls {
         None => driver.send(key, &mut connection.out),
-        Some(tls) => {
-            tls.send(&mut connection.out, &mut connection.wire);
-            driver.send(key, &mut connection.wire);
-        }
+        Some(_) => driver.send(key, &mut connection.wire),
     }
 }

@@ -329,7 +329,8 @@ impl Engine<'_> {
             return true;
         }
         let at = &self.streams[usize::from(stream)];
-        at.waiting() > 0 || (at.resends.is_some() && at.pending.count() > 0)
+        let goes_on = at.resends.is_some() || at.follow_ups.has_any();
+        at.waiting() > 0 || at.follow_ups.len() > 0 || (goes_on && at.pending.count() > 0)
     }
 
     /// Lets the session ask, if it is one that asks.

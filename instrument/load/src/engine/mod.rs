@@ -155,6 +155,8 @@ pub(crate) struct Engine<'t> {
     is_starting: bool,
     /// Preparing one transaction takes about this long.
     prepare_ns: i64,
+    /// Times that a few were prepared since that was measured last.
+    unmeasured: u32,
     /// The last turn did not block.
     is_spinning: bool,
     /// Whether one answer is all that comes on a connection after a request, and nothing has been written because of one:

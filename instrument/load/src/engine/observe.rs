@@ -89,10 +89,16 @@ impl Seen {
         self.hand_over_full(facts);
     }
 
+    /// Says whether something has waited since `until` or before.
+    #[inline]
+    pub(crate) fn waits_since(&self, until: Stamp) -> bool {
+        !self.buffer.is_empty() && self.since <= until
+    }
+
     /// Hands over what has waited since `until` or before.
     #[inline]
     pub(crate) fn hand_over_since(&mut self, until: Stamp, facts: &mut WorkerFacts) {
-        if !self.buffer.is_empty() && self.since <= until {
+        if self.waits_since(until) {
             self.hand_over(facts);
         }
     }

@@ -355,6 +355,12 @@ impl Rows {
         }
     }
 
+    /// Says whether something has waited long enough to be handed over.
+    pub(crate) fn are_aged(&self, now: Stamp) -> bool {
+        let until = now - ROWS_AGE_NS_MAX;
+        (!self.buffer.is_empty() && self.since <= until) || self.seen.waits_since(until)
+    }
+
     /// Hands rows over that have waited long enough.
     pub(crate) fn hand_over_aged(&mut self, now: Stamp, facts: &mut WorkerFacts) {
         if !self.buffer.is_empty() && now - self.since >= ROWS_AGE_NS_MAX {

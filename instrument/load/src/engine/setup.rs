@@ -55,6 +55,7 @@ impl<'t> Engine<'t> {
             is_loading: false,
             is_starting: true,
             prepare_ns: 200,
+            unmeasured: u32::MAX,
             is_spinning: false,
             answers_are_alone: false,
             wake_ups: Default::default(),
@@ -93,10 +94,7 @@ impl<'t> Engine<'t> {
                 }
             }
         }
-        for stream in &mut engine.streams {
-            let (missing, _) = stream.source.missing();
-            stream.source.fill(missing);
-        }
+        engine.prepare_first();
         Ok(engine)
     }
 

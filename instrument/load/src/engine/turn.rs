@@ -276,9 +276,14 @@ impl Engine<'_> {
             self.open_and_close(driver);
         }
         self.flush(driver);
-        self.prepare_ahead();
-        self.rows.hand_over_aged(self.now, &mut self.facts);
+        self.prepare_ahead(driver);
+        if self.rows.are_aged(self.now) {
+            // The recorder may be late, and is waited for.
+            driver.hand_over();
+            self.rows.hand_over_aged(self.now, &mut self.facts);
+        }
         if self.now - self.live.at >= SHOW_NS {
+            driver.hand_over();
             self.show();
             let waited_ns = i64::try_from(self.run_queue.waited_ns()).unwrap_or(i64::MAX);
             self.wake_ups.has_waited(self.now, waited_ns);

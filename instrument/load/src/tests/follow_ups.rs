@@ -49,6 +49,29 @@ fn users_of_an_open_loop() {
     assert_eq!(ids.len(), 90, "no id twice");
 }
 
+/// Claim: users who have begun go on in the drain also where the server closes each connection after its answer.
+#[test]
+fn users_go_on_over_new_connections() {
+    struct Closing;
+    impl Server for Closing {
+        fn step(&mut self, now: Instant, what: Happening<'_>, agenda: &mut Agenda) {
+            let Happening::Bytes(peer, bytes) = what else { return };
+            let mut answer = [0; 9];
+            answer[..8].copy_from_slice(&bytes[..8]);
+            let at = now.plus(Duration::from_millis(3));
+            agenda.send(peer, at, &answer);
+            agenda.close(peer, at);
+        }
+    }
+    let plan = plan_of(constant(100), 4);
+    let (facts, kept) = try_load_of(&plan, &flow(3, 50), Closing).expect("the load begins");
+    assert_eq!(kept.rows.len(), 90, "30 users, 3 steps each");
+    let not = kept.rows.iter().find(|row| row.outcome != Outcome::Committed);
+    assert!(not.is_none(), "{not:?}");
+    assert!(kept.rows.iter().any(|row| row.due >= 300 * MS), "in the drain");
+    assert!(facts.workers[0].connects > 80, "{}", facts.workers[0].connects);
+}
+
 /// Claim: a client of a closed loop begins anew when his flow has ended and not before, and the answers of his steps are
 /// his: as many flows as there is time for.
 #[test]

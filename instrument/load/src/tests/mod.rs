@@ -8,6 +8,7 @@ mod channels;
 mod failures;
 mod floods;
 mod follow_ups;
+mod handed_over;
 mod late;
 mod pool;
 mod receiving;

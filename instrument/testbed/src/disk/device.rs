@@ -62,6 +62,8 @@ pub(super) struct State {
     lost: Lost,
     /// Its power is cut: it does nothing, and says of everything that it failed.
     pub(super) is_dark: bool,
+    /// The testbed itself is at work on it: nothing is delayed, and nothing fails.
+    is_spared: bool,
     /// Before the load: its delays are not asked for, and nothing counts.
     is_trying: bool,
     /// Processor time of threads that have answered the kernel: of those that ended, and of the present one.
@@ -96,6 +98,7 @@ impl Device {
             power_losses: 0,
             lost: Lost::default(),
             is_dark: false,
+            is_spared: false,
             is_trying: true,
             cpu: (Duration::ZERO, Duration::ZERO),
         };
@@ -129,15 +132,28 @@ impl Device {
         state.tree.set_size(change.full_at.unwrap_or(self.plan.size).min(self.plan.size));
     }
 
-    /// The power goes: from now on nothing becomes durable, also of what was asked for before and waits.
+    /// The power goes: from now on nothing becomes durable. Calls that wait have failed, and are told so
+    /// at once: a process does not end before its calls do.
     pub(super) fn go_dark(&self) {
         self.state().is_dark = true;
+        self.pacer.hurry(true);
+    }
+
+    /// The power is back, and nothing was lost but what failed meanwhile.
+    pub(super) fn go_on(&self) {
+        self.state().is_dark = false;
+        self.pacer.hurry(false);
+    }
+
+    /// Says whether the testbed itself is at work on it, which no fault is to meet.
+    pub(super) fn spare(&self, is_spared: bool) {
+        self.state().is_spared = is_spared;
     }
 
     /// What was not durable is gone, and the power is back. The kernel must have let go of it.
     pub(super) fn lose(&self, loss: Loss) -> Lost {
+        self.go_on();
         let mut state = self.state();
-        state.is_dark = false;
         let seed = state.seed.split_index("power", state.power_losses);
         state.power_losses += 1;
         let lost = state.tree.lose(loss, seed);
@@ -157,6 +173,7 @@ impl Device {
             Operation::Sync => state.change.sync_errors,
             Operation::Name => None,
         };
+        let one_in = one_in.filter(|_| !state.is_spared);
         let fails =
             state.is_dark || one_in.is_some_and(|one_in| state.rng.below(one_in.max(1)) == 0);
         state.operations[operation as usize].errors += u64::from(fails);
@@ -195,7 +212,7 @@ impl Device {
 
     fn delay(&self, operation: Operation) -> Duration {
         let state = self.state();
-        if state.is_trying {
+        if state.is_trying || state.is_spared {
             return Duration::ZERO;
         }
         match operation {

@@ -159,6 +159,11 @@ impl Disks {
         find(&mut self.disks(), node).map(|disk| disk.device.go_dark())
     }
 
+    /// Gives power back to a disk that lost it in vain.
+    pub(crate) fn go_on(&self, node: &str) -> Result<(), TestbedError> {
+        find(&mut self.disks(), node).map(|disk| disk.device.go_on())
+    }
+
     /// Takes from a disk without power what was not durable, and gives it power again. The node's processes must have ended: whoever has files of it open loses them.
     pub(crate) fn cut(&self, node: &str, loss: Loss) -> Result<PowerCut, TestbedError> {
         let mut disks = self.disks();
@@ -176,9 +181,16 @@ impl Disks {
 
     /// Flips bits of what a node that is down has stored lately; which, the trial's seed and the fault say.
     pub(crate) fn rot(&self, node: &str, by: u32, bits: u64) -> Result<Rotted, TestbedError> {
-        let folder = find(&mut self.disks(), node)?.folder.clone();
+        let (folder, device) = {
+            let mut disks = self.disks();
+            let disk = find(&mut disks, node)?;
+            (disk.folder.clone(), Arc::clone(&disk.device))
+        };
         let mut rng = self.seed.split(node).split_index("rot", by.into()).rng();
+        // A fault of the disk is for the node, and not for what turns its bits.
+        device.spare(true);
         let rotted = self.mounts.inside(|| rot::flip(&folder, bits, &mut rng));
+        device.spare(false);
         rotted.map_err(|error| host(&error))
     }
 

@@ -35,6 +35,8 @@ struct Waiting {
     due: BTreeMap<(Instant, u64), Work>,
     given: u64,
     is_over: bool,
+    /// Nothing waits for its time.
+    is_hurried: bool,
     cpu: Duration,
 }
 
@@ -66,6 +68,12 @@ impl Pacer {
         waiting.given += 1;
         waiting.due.insert((due, given), work);
         drop(waiting);
+        self.shared.bell.notify_one();
+    }
+
+    /// While this is so, what waits and what is given is done at once.
+    pub(super) fn hurry(&self, is_hurried: bool) {
+        self.shared.lock().is_hurried = is_hurried;
         self.shared.bell.notify_one();
     }
 
@@ -101,7 +109,7 @@ fn pace(clock: Clock, shared: &Shared) {
         let now = clock.now();
         let first = waiting.due.first_key_value().map(|((due, _), _)| *due);
         match first {
-            Some(due) if due <= now || waiting.is_over => {
+            Some(due) if due <= now || waiting.is_over || waiting.is_hurried => {
                 let (_, work) = waiting.due.pop_first().expect("it was there a moment ago");
                 drop(waiting);
                 work();
@@ -143,5 +151,28 @@ mod tests {
         assert_eq!(*done.lock().unwrap(), [1, 2]);
         pacer.stop();
         assert_eq!(*done.lock().unwrap(), [1, 2, 3]);
+    }
+
+    /// Claim: in a hurry nothing waits for its time, and afterwards it does again.
+    #[test]
+    fn in_a_hurry() {
+        let clock = Clock::start();
+        let pacer = Pacer::start(clock).unwrap();
+        let done = Arc::new(Mutex::new(0));
+        let give = || {
+            let done = Arc::clone(&done);
+            let work = Box::new(move || *done.lock().unwrap() += 1);
+            pacer.at(clock.now().plus(Duration::from_secs(3_600)), work);
+        };
+        give();
+        pacer.hurry(true);
+        give();
+        while *done.lock().unwrap() < 2 {
+            clock.sleep_until(clock.now().plus(Duration::from_millis(1)));
+        }
+        pacer.hurry(false);
+        give();
+        clock.sleep_until(clock.now().plus(Duration::from_millis(20)));
+        assert_eq!(*done.lock().unwrap(), 2);
     }
 }

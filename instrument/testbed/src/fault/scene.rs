@@ -71,6 +71,13 @@ impl Scene {
         begun
     }
 
+    /// Says whether a fault of this node's disk that ends the node finds one to end: whatever fails then, it fails after that,
+    /// and the node is to be started again.
+    pub fn would_end(&self, name: &str) -> bool {
+        let has_disk = self.control.nodes_with_disk().iter().any(|node| node == name);
+        has_disk && matches!(self.control.ended(name), Ok(None))
+    }
+
     /// Holds a node: it stands still until nothing holds it any more.
     pub fn hold(&mut self, name: &str) -> Result<(), TestbedError> {
         self.control.pause(name)?;

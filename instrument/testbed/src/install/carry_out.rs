@@ -12,9 +12,11 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use clock::Clock;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Entry, How, InstallError, Shelf, VERIFIED, go_modules};
+use super::{Entry, How, InstallError, Shelf, VERIFIED, folder_in, go_modules};
+use crate::guard::Guard;
 
 /// The longest that one command may take: a large program built on a busy two-core machine.
 const COMMAND_MAX: Duration = Duration::from_secs(3600);
@@ -38,6 +40,8 @@ pub(super) struct Step {
     program: PathBuf,
     args: Vec<String>,
     env: Vec<(&'static str, PathBuf)>,
+    /// It goes on when this process ends: the distribution's package manager leaves half a package otherwise.
+    goes_on: bool,
 }
 
 impl Step {
@@ -45,7 +49,8 @@ impl Step {
         program: PathBuf,
         args: impl IntoIterator<Item = T>,
     ) -> Self {
-        Self { program, args: args.into_iter().map(Into::into).collect(), env: Vec::new() }
+        let args = args.into_iter().map(Into::into).collect();
+        Self { program, args, env: Vec::new(), goes_on: false }
     }
 
     pub(super) fn arg(mut self, word: impl Into<String>) -> Self {
@@ -90,9 +95,11 @@ pub(super) fn install(
     entry: &Entry,
     log: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, InstallError> {
-    let folder = shelf.folder(entry);
-    let steps = steps(shelf, entry, &folder)?;
     let is_ours = entry.how.program_path(entry.program).is_some();
+    let cache = if is_ours { shelf.cache_for(entry.name)? } else { Path::new("/") };
+    let folder = folder_in(cache, entry);
+    let build = build_folder(cache, entry);
+    let steps = steps(shelf, entry, (&folder, &build))?;
     let cache_error = |source| InstallError::Cache {
         name: entry.name.to_owned(),
         folder: folder.clone(),
@@ -109,7 +116,6 @@ pub(super) fn install(
     }
     if matches!(entry.how, How::GoModule { .. }) {
         // What an attempt left that was broken off is in the way of a new module.
-        let build = build_folder(shelf, entry);
         let _ = std::fs::remove_dir_all(&build);
         std::fs::create_dir_all(&build).map_err(cache_error)?;
     }
@@ -117,7 +123,7 @@ pub(super) fn install(
         carry_out(shelf, entry.name, step, log)?;
     }
     if let How::Npm { package, version, integrity, .. } = entry.how
-        && !has_integrity(&folder, integrity).map_err(cache_error)?
+        && !has_integrity(&folder, package, integrity).map_err(cache_error)?
     {
         // Nothing of it has been run: its scripts were left out.
         let _ = std::fs::remove_dir_all(&folder);
@@ -153,7 +159,7 @@ pub(super) fn install(
     if is_ours {
         std::fs::write(folder.join(VERIFIED), format!("{}\n", in_words(entry)))
             .map_err(cache_error)?;
-        let _ = std::fs::remove_dir_all(build_folder(shelf, entry));
+        let _ = std::fs::remove_dir_all(&build);
     }
     log(&format!("{} is there: {}", entry.name, program.display()));
     Ok(program)
@@ -179,10 +185,12 @@ fn names(folder: &Path) -> std::io::Result<Vec<String>> {
     entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// Whether the client's lock file has the digest of the package that is meant; it has checked the bytes against it.
-fn has_integrity(folder: &Path, integrity: &str) -> std::io::Result<bool> {
+/// Says whether the client's lock file has this digest for this package; it has checked the bytes against it.
+fn has_integrity(folder: &Path, package: &str, integrity: &str) -> std::io::Result<bool> {
     let lock = std::fs::read_to_string(folder.join("package-lock.json"))?;
-    Ok(lock.contains(&format!("\"integrity\": \"{integrity}\"")))
+    // One that is no JSON has no digest.
+    let lock: serde_json::Value = serde_json::from_str(&lock).unwrap_or_default();
+    Ok(lock["packages"][format!("node_modules/{package}")]["integrity"] == integrity)
 }
 
 /// Compares the modules in a program that Go built with our list of sums. Nothing of them has been run; a program that
@@ -219,12 +227,16 @@ fn check_modules(
     })
 }
 
-fn build_folder(shelf: &Shelf, entry: &Entry) -> PathBuf {
-    shelf.cache.join("build").join(entry.name)
+fn build_folder(cache: &Path, entry: &Entry) -> PathBuf {
+    cache.join("build").join(entry.name)
 }
 
-/// The commands that get the program into `folder`.
-fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, InstallError> {
+/// The commands that get the program into `folder`, by way of `build`.
+fn steps(
+    shelf: &Shelf,
+    entry: &Entry,
+    (folder, build): (&Path, &Path),
+) -> Result<Vec<Step>, InstallError> {
     let name = || entry.name.to_owned();
     let client = |client: &str| {
         let missing = || InstallError::NoClient { name: name(), client: client.to_owned() };
@@ -244,16 +256,14 @@ fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, Insta
                 return Err(InstallError::NeedsRoot { name: name(), command });
             }
             let install = install.env("DEBIAN_FRONTEND", PathBuf::from("noninteractive"));
+            let install = Step { goes_on: true, ..install };
             vec![Step::new(apt, ["update"]), install]
         }
         How::Cargo { package, version } => {
             let root = text(folder);
             let exact = format!("={version}");
             let args = ["install", "--locked", "--root", &root, "--version", &exact, package];
-            vec![
-                Step::new(client("cargo")?, args)
-                    .env("CARGO_TARGET_DIR", build_folder(shelf, entry)),
-            ]
+            vec![Step::new(client("cargo")?, args).env("CARGO_TARGET_DIR", build.to_owned())]
         }
         How::Go { package, version } => {
             let args = ["install".to_owned(), format!("{package}@{version}")];
@@ -261,7 +271,7 @@ fn steps(shelf: &Shelf, entry: &Entry, folder: &Path) -> Result<Vec<Step>, Insta
         }
         How::GoModule { package, version } => {
             let go = client("go")?;
-            let at = ["-C".to_owned(), text(&build_folder(shelf, entry))];
+            let at = ["-C".to_owned(), text(build)];
             let exact = format!("{package}@{version}");
             let into = text(&folder.join(entry.program));
             let step = |words: &[&str]| {
@@ -374,8 +384,21 @@ pub(super) fn run(
     at_most: Duration,
     line: &mut dyn FnMut(&str),
 ) -> Result<bool, String> {
-    let mut child =
-        command(shelf, step).spawn().map_err(|error| format!("did not start: {error}"))?;
+    // When this process ends before the command, the kernel ends that, and the guard what it has started.
+    let not_started = |error| format!("did not start: {error}");
+    let mut guard = if step.goes_on { None } else { Some(Guard::start().map_err(not_started)?) };
+    let mut command = command(shelf, step);
+    if guard.is_some() {
+        crate::end_with_thread(&mut command);
+    }
+    let mut child = command.spawn().map_err(not_started)?;
+    let group = Pid::from_child(&child);
+    if let Some(Err(error)) = guard.as_mut().map(|guard| guard.add(group)) {
+        end(&mut child);
+        return Err(not_started(error));
+    }
+    // It is forgotten before its id is given back to the kernel. A guard that was killed cannot be told.
+    let mut forget = || guard.as_mut().map(|guard| guard.forget(group));
     let (sender, lines) = channel();
     forward(child.stdout.take(), sender.clone());
     forward(child.stderr.take(), sender);
@@ -386,11 +409,15 @@ pub(super) fn run(
             Ok(text) => line(&text),
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
+                let _ = forget();
                 end(&mut child);
                 return Err(format!("was ended after {} s", at_most.as_secs()));
             }
         }
     }
+    let without_reaping = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let _ = retry_on_intr(|| waitid(WaitId::Pid(group), without_reaping));
+    let _ = forget();
     let status = child.wait().map_err(|error| format!("cannot be waited for: {error}"))?;
     Ok(status.success())
 }
@@ -400,7 +427,9 @@ fn command(shelf: &Shelf, step: &Step) -> Command {
     command
         .args(&step.args)
         // Where this process was started says nothing about the program (a folder may carry settings of cargo or npm).
-        .current_dir(if shelf.cache.is_dir() { &shelf.cache } else { Path::new("/") })
+        .current_dir(
+            shelf.cache.as_deref().filter(|cache| cache.is_dir()).unwrap_or(Path::new("/")),
+        )
         // Set by cargo for programs that it runs; the cargo that we run is to see none of them.
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("PYTHONPATH")
@@ -450,15 +479,25 @@ mod tests {
     use super::super::table::ENTRIES;
     use super::*;
 
-    /// Claim: a package with another digest than the table's is not taken for it, and every package for Python stands in its
+    /// Claim: a package with another digest than the table's is not taken for it, also where another package has that
+    /// one or the lock cannot be read, and every package for Python stands in its
     /// list with digests.
     #[test]
     fn digests() {
         let folder = tempfile::tempdir().expect("the temporary folder can be written");
-        let lock = r#"{ "packages": { "node_modules/x": { "integrity": "sha512-own" } } }"#;
-        std::fs::write(folder.path().join("package-lock.json"), lock).expect("it can be written");
-        assert!(has_integrity(folder.path(), "sha512-own").expect("it is there"));
-        assert!(!has_integrity(folder.path(), "sha512-other").expect("it is there"));
+        let has = |lock: &str, package: &str, integrity: &str| {
+            let path = folder.path().join("package-lock.json");
+            std::fs::write(path, lock).expect("it can be written");
+            has_integrity(folder.path(), package, integrity).expect("it is there")
+        };
+        let lock = r#"{ "packages": {
+            "": { "integrity": "sha512-own" },
+            "node_modules/@of/azurite": { "integrity": "sha512-other" },
+            "node_modules/x": { "integrity": "sha512-own" }
+        } }"#;
+        assert!(has(lock, "x", "sha512-own") && has(lock, "@of/azurite", "sha512-other"));
+        assert!(!has(lock, "@of/azurite", "sha512-own"), "another package's");
+        assert!(!has(lock, "y", "sha512-own") && !has("\"integrity\": \"a\"", "y", "a"));
         for entry in ENTRIES {
             if let How::Python { packages, lock, .. } = entry.how {
                 for package in packages {

@@ -48,7 +48,10 @@ pub(super) fn install(
         move |source| InstallError::Cache { name, folder, source }
     };
     let ours = shelf.beside.as_deref().and_then(|folder| target_of(folder, &checkout));
-    let own = ours.clone().unwrap_or_else(|| shelf.cache.join("build").join("checkout"));
+    let own = match &ours {
+        Some(target) => target.clone(),
+        None => shelf.cache_for(name)?.join("build").join("checkout"),
+    };
     let target = if source.is_apart { own.join(PROGRAMS) } else { own };
     let client = shelf.which("cargo").ok_or_else(|| InstallError::NoClient {
         name: name.to_owned(),
@@ -64,7 +67,8 @@ pub(super) fn install(
     carry_out(shelf, name, &step, log)?;
     let built = target.join("release").join(name);
     verify(shelf, name, &built, log)?;
-    let folder = ours.map_or_else(|| shelf.folder_of_ours(name), |target| target.join("release"));
+    let release = ours.map(|target| target.join("release"));
+    let folder = release.or_else(|| shelf.folder_of_ours(name)).expect("one of them was built in");
     let program = folder.join(name);
     if program != built {
         std::fs::create_dir_all(&folder).map_err(cache_error(&folder))?;

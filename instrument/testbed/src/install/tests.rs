@@ -13,7 +13,13 @@ fn shelf(folder: &Path, scripts: &[(&str, &str)]) -> Shelf {
         std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    Shelf { cache: folder.join("cache"), beside: None, here: None, path: vec![bin], is_root: false }
+    let cache = Some(folder.join("cache"));
+    Shelf { cache, beside: None, here: None, path: vec![bin], is_root: false }
+}
+
+/// The cache folder of a shelf of a test.
+fn cache(shelf: &Shelf) -> &Path {
+    shelf.cache.as_deref().unwrap()
 }
 
 /// A client that puts a program into GOBIN which says `says`, and that knows it to be of k6's module.
@@ -72,12 +78,12 @@ build) cat "$2/go.mod"; printf '#!/bin/sh\necho etcd Version: 3.7.3\n' > "$5"; c
 esac"#;
     let go = go.replace("MODULES", &modules_of("go.etcd.io/etcd/server/v3 v3.7.3 "));
     let shelf = shelf(folder.path(), &[("go", &go)]);
-    let build = shelf.cache.join("build/etcd");
+    let build = cache(&shelf).join("build/etcd");
     std::fs::create_dir_all(&build).unwrap();
     std::fs::write(build.join("go.mod"), "module half").unwrap();
     let mut said = Vec::new();
     let path = shelf.install("etcd", None, &mut |line| said.push(line.to_owned())).unwrap();
-    assert_eq!(path, shelf.cache.join("etcd/3.7.3/etcd"));
+    assert_eq!(path, cache(&shelf).join("etcd/3.7.3/etcd"));
     assert!(said.iter().any(|line| line == "module build"), "{said:?}");
     assert!(said.iter().any(|line| line == "require go.etcd.io/etcd/server/v3@v3.7.3"), "{said:?}");
     assert!(!build.exists() && shelf.find("etcd") == Some(path));
@@ -169,21 +175,21 @@ mkdir -p "${10}/release"; printf '#!/bin/sh\necho usage\n' > "${10}/release/$8";
 fn a_node_is_built_from_the_checkout() {
     let folder = tempfile::tempdir().unwrap();
     let (shelf, checkout) = (shelf(folder.path(), &[("cargo", CARGO)]), checkout(folder.path()));
-    std::fs::create_dir_all(&shelf.cache).unwrap();
+    std::fs::create_dir_all(cache(&shelf)).unwrap();
     assert_eq!(shelf.find_ours("kv-node"), None);
     let mut said = Vec::new();
     for _ in 0..2 {
         let path = shelf.install("kv-node", Some(&checkout), &mut |l| said.push(l.to_owned()));
-        assert_eq!(path.unwrap(), shelf.cache.join("kv-node/checkout/kv-node"));
+        assert_eq!(path.unwrap(), cache(&shelf).join("kv-node/checkout/kv-node"));
     }
     assert!(said[0].contains("cargo build --release --manifest-path"), "{said:?}");
     assert!(said[1].starts_with("building kv-node of kv-node from "), "{said:?}");
     assert_eq!(said.iter().filter(|line| line.starts_with("building")).count(), 2);
-    assert_eq!(shelf.find_ours("kv-node"), Some(shelf.cache.join("kv-node/checkout/kv-node")));
+    assert_eq!(shelf.find_ours("kv-node"), Some(cache(&shelf).join("kv-node/checkout/kv-node")));
     let path = shelf.install("gate", Some(&checkout), &mut |l| said.push(l.to_owned())).unwrap();
     assert_eq!(
         (&path, shelf.find_ours("gate")),
-        (&shelf.cache.join("gate/checkout/gate"), Some(path.clone()))
+        (&cache(&shelf).join("gate/checkout/gate"), Some(path.clone()))
     );
     assert!(
         said.iter().any(|line| {
@@ -203,7 +209,7 @@ fn a_node_beside_the_program_comes_first() {
     let beside = checkout.join("target/release");
     std::fs::create_dir_all(beside.join("deps")).unwrap();
     let mut shelf = shelf(folder.path(), &[("cargo", CARGO), ("kv-node", "")]);
-    std::fs::create_dir_all(&shelf.cache).unwrap();
+    std::fs::create_dir_all(cache(&shelf)).unwrap();
     shelf.install("kv-node", Some(&checkout), &mut |_| {}).unwrap();
     assert_eq!(shelf.find_ours("kv-node"), Some(folder.path().join("bin/kv-node")));
     shelf.beside = Some(beside.clone());
@@ -221,7 +227,7 @@ fn a_node_that_cannot_be_built_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let checkout = checkout(folder.path());
     let shelf = shelf(folder.path(), &[("cargo", "echo 'no such crate' >&2; exit 101")]);
-    std::fs::create_dir_all(&shelf.cache).unwrap();
+    std::fs::create_dir_all(cache(&shelf)).unwrap();
     let error = |name: &str, told: Option<&Path>| {
         shelf.install(name, told, &mut |_| {}).unwrap_err().to_string()
     };
@@ -244,6 +250,78 @@ fn a_node_that_cannot_be_built_is_told() {
     assert!(failed.contains("failed; its last lines:\nno such crate"), "{failed}");
     let missing = crate::program::find_on(&shelf, "kv-node").unwrap_err().to_string();
     assert!(missing.ends_with("; run: assay doctor --install kv-node"), "{missing}");
+}
+
+/// Claim: without HOME there is no folder that programs are kept in: none is found there or put there, and never below a
+/// folder that every user of the machine can write to.
+#[test]
+fn without_a_home_nothing_is_kept() {
+    let none = Shelf::of(|_| None);
+    assert!(none.cache.is_none() && none.folder_of_ours("kv-node").is_none());
+    let is_temporary = |status: InstallStatus| status.path.is_some_and(|at| at.starts_with("/tmp"));
+    assert!(!none.list().into_iter().any(is_temporary));
+    let folder = tempfile::tempdir().unwrap();
+    let client = client_that_installs("k6", "k6 v1.8.1");
+    let shelf = Shelf { cache: None, ..shelf(folder.path(), &[("go", &client), ("cargo", CARGO)]) };
+    let error = shelf.install("k6", None, &mut |_| {}).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "k6 cannot be kept in ~/.cache/assay: neither HOME nor XDG_CACHE_HOME is set; set ASSAY_CACHE to a folder that can \
+         be written"
+    );
+    let checkout = checkout(folder.path());
+    let error = shelf.install("kv-node", Some(&checkout), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("set ASSAY_CACHE"), "{error}");
+    let of = |name: &'static str, value: &'static str| {
+        Shelf::of(move |asked| (asked == name).then(|| OsString::from(value))).cache
+    };
+    assert_eq!(of("ASSAY_CACHE", "/a"), Some(PathBuf::from("/a")));
+    assert_eq!(of("XDG_CACHE_HOME", "/x"), Some(PathBuf::from("/x/assay")));
+    assert_eq!(of("HOME", "/h"), Some(PathBuf::from("/h/.cache/assay")));
+    assert_eq!(of("HOME", ""), None);
+}
+
+/// Says whether a process runs; one that only waits to be reaped does not.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// Claim: when this process is killed in the middle of an installation, the client ends with it, and so does what that has
+/// started.
+#[test]
+fn a_client_ends_with_us() {
+    const FOLDER: &str = "ASSAY_TEST_ENDS_WITH_US";
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let folder = PathBuf::from(folder);
+        let (at, said) = (folder.display(), "{ echo $$; echo $!; }");
+        let go = format!("sleep 300 & {said} > {at}/new; mv {at}/new {at}/pids; wait");
+        let _ = shelf(&folder, &[("go", &go)]).install("k6", None, &mut |_| {});
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut installing = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "install::tests::a_client_ends_with_us"])
+        .env(FOLDER, folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let wait_until = |what: &str, is_so: &dyn Fn() -> bool| {
+        for _ in 0..10_000 {
+            if is_so() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        panic!("waited too long until {what}");
+    };
+    let pids = folder.path().join("pids");
+    wait_until("the client runs", &|| pids.exists());
+    let pids = std::fs::read_to_string(pids).unwrap();
+    assert!(pids.lines().count() == 2 && pids.lines().all(runs), "{pids}");
+    installing.kill().unwrap();
+    installing.wait().unwrap();
+    wait_until("both have ended", &|| !pids.lines().any(runs));
 }
 
 /// Claim: the real clients get what the table pins. Minutes long and needs a network, so it runs only for the

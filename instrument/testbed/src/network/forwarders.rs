@@ -21,6 +21,7 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use super::link::Link;
 use super::pump::{Pump, SharedLink, Works, lock};
 use super::table::Table;
+use crate::processes::LOOK_EVERY;
 
 /// The most listeners: every ordered pair of a hundred nodes.
 const LISTENERS_MAX: usize = 10_000;
@@ -183,15 +184,28 @@ fn accept_all(shared: &Arc<Shared>, watched: &OwnedFd) {
                 return;
             }
             let number = usize::try_from(number).expect("it was an index before");
-            let come = {
+            let (come, way, target) = {
                 let listeners = lock(&shared.listeners);
                 let Listener { listener, from, to, target } = &listeners[number];
-                listener.accept().ok().map(|(stream, _)| (stream, (*from, *to), *target))
+                (listener.accept(), (*from, *to), *target)
             };
-            if let Some((near, way, target)) = come {
-                shared.carry(near, way, target);
+            match come {
+                Ok((near, _)) => shared.carry(near, way, target),
+                Err(error) if is_nothing(&error) => {}
+                // Out of descriptors or memory: it stays in the queue, and the kernel says again at once that it is there.
+                Err(_) => {
+                    lock(&shared.link(way.0, way.1)).traffic.emulator_dropped += 1;
+                    let clock = shared.works.clock;
+                    clock.sleep_until(clock.now().plus(LOOK_EVERY));
+                }
             }
         }
         shared.works.note_cpu(&mut used);
     }
+}
+
+/// Says whether no connection is there to be accepted, or not any more.
+fn is_nothing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted)
 }

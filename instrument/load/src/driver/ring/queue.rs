@@ -27,7 +27,9 @@ impl Ring {
     pub(super) fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
         self.queue_held()?;
         let sends = std::mem::take(&mut self.sends_queued);
-        let has_completions = !self.ring.completion().is_empty();
+        // Those of sends that went before are what the wait counts them for, and nothing to wake up for.
+        let handed = std::mem::take(&mut self.sends_handed) as usize;
+        let has_completions = self.ring.completion().len() > handed;
         let (is_empty, has_work) = {
             let queue = self.ring.submission();
             (queue.is_empty(), queue.taskrun() || queue.cq_overflow())
@@ -70,7 +72,7 @@ impl Ring {
         self.transports[key.index as usize].in_kernel |= operation as u8;
         // Those that wait keep their places before it.
         if self.held.is_empty()
-            && (self.queued(&entry) || (self.hand_over() && self.queued(&entry)))
+            && (self.queued(&entry) || (self.make_room() && self.queued(&entry)))
         {
             return;
         }
@@ -86,7 +88,7 @@ impl Ring {
 
     /// Hands a full queue over early. Says whether that can have made room. What does not pass is reported by the next
     /// wait: an entry that the kernel never takes would else be tried for ever.
-    fn hand_over(&mut self) -> bool {
+    pub(super) fn make_room(&mut self) -> bool {
         self.counters.enters += 1;
         match self.ring.submit().map_err(|error| errno(&error)) {
             Ok(_) => return true,
@@ -98,9 +100,9 @@ impl Ring {
     }
 
     /// Queues what had no room before.
-    fn queue_held(&mut self) -> Result<(), Errno> {
+    pub(super) fn queue_held(&mut self) -> Result<(), Errno> {
         while let Some(entry) = self.held.pop_front() {
-            if self.queued(&entry) || (self.hand_over() && self.queued(&entry)) {
+            if self.queued(&entry) || (self.make_room() && self.queued(&entry)) {
                 continue;
             }
             self.held.push_front(entry);

@@ -39,7 +39,7 @@ fn loss(plan: &FaultPlan) -> PowerLoss {
 fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
     let mut dark = Vec::new();
     for node in scene.nodes(of) {
-        let at = scene.clock.now();
+        let (at, was_up) = (scene.clock.now(), scene.would_end(&node));
         match scene.control.cut_power(&node, loss(&of.plan)) {
             Ok(cut) => {
                 let detail = FaultDetail::PowerCut {
@@ -50,7 +50,12 @@ fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
                 scene.began_at(at, of, &node, detail);
                 dark.push((node, at));
             }
-            Err(error) => scene.failed(of, &node, why(&error)),
+            Err(error) => {
+                scene.failed(of, &node, why(&error));
+                if was_up {
+                    dark.push((node, at));
+                }
+            }
         }
     }
     Some(Box::new(Down(dark)))

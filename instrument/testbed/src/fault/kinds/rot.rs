@@ -35,14 +35,19 @@ fn begin(of: &Fault, scene: &mut Scene) -> Option<Box<dyn Underway>> {
     let bits = of.plan.number("bits").unwrap_or(1);
     let mut down = Vec::new();
     for node in scene.nodes(of) {
-        let at = scene.clock.now();
+        let (at, was_up) = (scene.clock.now(), scene.would_end(&node));
         match scene.control.rot(&node, of.index, bits) {
             Ok(rotted) => {
                 let detail = FaultDetail::Rotted { bits: rotted.bits, places: rotted.places };
                 scene.began_at(at, of, &node, detail);
                 down.push((node, at));
             }
-            Err(error) => scene.failed(of, &node, why(&error)),
+            Err(error) => {
+                scene.failed(of, &node, why(&error));
+                if was_up {
+                    down.push((node, at));
+                }
+            }
         }
     }
     Some(Box::new(Down(down)))
