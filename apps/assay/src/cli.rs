@@ -203,7 +203,7 @@ pub struct RunArguments {
     #[command(flatten)]
     pub spread: SpreadArguments,
     /// Go on with a run that was stopped: its whole trials stay, the others are run
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "sandbox")]
     pub resume: Option<PathBuf>,
     /// Compare with a run folder, or with the runs that have this baseline name (see `assay mark`); exits with 98 where a
     /// number is worse

@@ -1,5 +1,6 @@
 //! From run folders to results and pages, and from a result to an exit code.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use model::picture::RunPicture;
@@ -44,12 +45,24 @@ pub fn newest(runs: &Path) -> Result<PathBuf, String> {
     })
 }
 
+/// Reads a record, which may be a stranger's: arithmetic that stops over values that no run leaves is an error of the
+/// record's.
+///
+/// # Errors
+/// As `read` has them, and when it stops, for people.
+pub fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    // Nothing of what was read is used when it stops.
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err("expected the record of a run, got values that no run leaves (see above); restore the folder from a copy".to_owned())
+    })
+}
+
 /// Analyses a run folder. The same folder gives the same result, wherever it lies.
 ///
 /// # Errors
 /// When the folder cannot be read, for people.
 pub fn analyse(run: &RunFolder) -> Result<RunResult, String> {
-    analysis::analyse(run, &systems::checks).map_err(|error| error.to_string())
+    guarded(|| analysis::analyse(run, &systems::checks).map_err(|error| error.to_string()))
 }
 
 /// The result of a run with what only the page draws, in one pass over the rows.
@@ -103,4 +116,23 @@ pub fn refused(refusal: Refusal, colour: ColorChoice) -> Exit {
         Refusal::Usage(message) => say!("assay: {message}"),
     }
     Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{NO_STAMP, Row};
+
+    use super::*;
+
+    /// Claim: a row whose times no run leaves is an error in words, not the end of the program.
+    #[test]
+    fn rows_of_a_stranger() {
+        let mut row = Row { due: i64::MIN + 1, ..Row::EMPTY };
+        row.marks[0] = i64::MAX;
+        assert!(row.due != NO_STAMP && row.marks[0] != NO_STAMP);
+        let error = guarded(|| Ok(row.response_ns(0))).expect_err("it overflows");
+        assert!(error.contains("values that no run leaves"), "{error}");
+        assert_eq!(guarded(|| Ok(1)), Ok(1));
+        assert_eq!(guarded::<()>(|| Err("no".to_owned())), Err("no".to_owned()));
+    }
 }

@@ -10,6 +10,7 @@ use model::names::DeclaredNames;
 use model::options::Problems;
 use model::plan::{Arrivals, LoadPlan, Plan, Schedule, SearchKey, SettingPlan, SystemPlan};
 use model::quantity::Rate;
+use model::secret;
 use plan::{Effective, Input, Mistake, Outside, Rejected, Resolved, Source, UrlRun};
 use record::RunFolder;
 use sut::{Request, Role, System};
@@ -65,7 +66,14 @@ pub fn load(
     layers: &LayerArguments,
     quick: &QuickArguments,
 ) -> Result<Experiment, Refusal> {
-    let Named { file, stored: text, folder, mut flags } = source(what, quick)?;
+    if layers.sandbox {
+        // Before anything of a stranger's is read, in whatever encoding it asks.
+        secret::forbid_environment();
+    }
+    let Named { file, folder, mut flags } = source(what, quick)?;
+    let text = file.text.clone();
+    // Its secrets are known from here on, also where it is refused.
+    plan::taint(&text);
     if let Some(seed) = layers.seed {
         flags.push(("seed".to_owned(), seed.to_string()));
     }
@@ -76,13 +84,16 @@ pub fn load(
     let resolved = resolve(file, &folder, layers, flags).map_err(Refusal::Rejected)?;
     let Resolved { plan, effective, remarks, sources } = resolved;
     plan::taint_plan(&plan);
+    // As the run folder keeps it, without secrets. Only the plan says which values of an include are some.
+    let text = plan::redact(&text);
     let experiment = Experiment { text, plan, effective, sources, folder, is_quick };
     remarks.iter().for_each(|remark| say!("assay: {remark}"));
     Ok(experiment)
 }
 
 /// The experiment of a run that was stopped. Secrets are read from the environment, as the folder names them; relative
-/// paths are relative to where the experiment was, or to here.
+/// paths are relative to where the experiment was, or to here. Never of a stranger's folder: `--sandbox` and `--resume` exclude
+/// each other on the command line.
 pub fn resumed(run: &RunFolder) -> Result<Experiment, Refusal> {
     let words = |error: record::RecordError| Refusal::Usage(error.to_string());
     let plan = run.plan().map_err(words)?;
@@ -217,8 +228,6 @@ fn is_quick(what: &str) -> bool {
 struct Named {
     /// The text that is resolved.
     file: Source,
-    /// The text that the run folder keeps: the same without secrets.
-    stored: String,
     /// The folder of its relative paths.
     folder: PathBuf,
     /// Flags that overlay it.
@@ -229,7 +238,7 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
     let here = std::env::current_dir().map_err(|e| format!("reading the working folder: {e}"))?;
     if let Some((name, text)) = DEMOS.into_iter().find(|(name, _)| *name == what) {
         let file = Source { name: name.to_owned(), text: text.to_owned() };
-        return Ok(Named { file, stored: text.to_owned(), folder: here, flags: overlay(quick) });
+        return Ok(Named { file, folder: here, flags: overlay(quick) });
     }
     if is_quick(what) {
         let run = url_run(what, quick)?;
@@ -237,7 +246,6 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
         let name = if what == "-" { "standard input" } else { "command line" };
         let text = quick_text(&run, stdin.as_deref());
         return Ok(Named {
-            stored: stored(&text),
             file: Source { name: name.to_owned(), text },
             folder: here,
             flags: Vec::new(),
@@ -282,14 +290,8 @@ fn source(what: &str, quick: &QuickArguments) -> Result<Named, Refusal> {
     }
     let folder =
         path.parent().filter(|f| !f.as_os_str().is_empty()).map_or(here, Path::to_path_buf);
-    let file = Source { name: what.to_owned(), text: text.clone() };
-    Ok(Named { file, stored: stored(&text), folder, flags: overlay(quick) })
-}
-
-/// A text as the run folder keeps it. Its secrets are known from here on.
-fn stored(text: &str) -> String {
-    plan::taint(text);
-    plan::redact(text)
+    let file = Source { name: what.to_owned(), text };
+    Ok(Named { file, folder, flags: overlay(quick) })
 }
 
 /// The experiment file beside a path that is not there, whose name is nearest to it, as it would be written.

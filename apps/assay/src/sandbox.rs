@@ -2,8 +2,9 @@
 //! that are read and sent, and variables whose values go into requests. Here each of these is refused, before any of them
 //! is touched; what is left loads the target that stands in the file, and starts nodes that are Assay's own.
 //!
-//! A key that is not known here is taken for a path when it looks like one, so that a new one is refused rather than
-//! forgotten.
+//! A key that is not known here is taken for a file's, so that a new one is refused rather than forgotten. Variables of the
+//! environment are refused where they would be read, too ([`secret::forbid_environment`]): a reference may be encoded, or
+//! stand in a file.
 
 use std::path::{Component, Path};
 
@@ -13,11 +14,20 @@ use model::secret;
 
 /// Systems that are whatever program the experiment names.
 const PROGRAM_KINDS: [&str; 1] = ["exec"];
-/// Keys that name a program, or what one is told to do.
-const PROGRAM_KEYS: [&str; 5] =
-    ["program", "command", "arguments", "node_arguments", "environment"];
-/// Keys that name a file.
-const FILE_KEYS: [&str; 5] = ["ca", "body_file", "targets", "manifest", "funder"];
+/// Keys that name a program, or say what one is told to do; so do the keys below them. A server's settings name programs of
+/// their own (`archive_command`), and a ledger's file folders that its stores write to.
+const PROGRAM_KEYS: [&str; 10] = [
+    "program",
+    "bin",
+    "command",
+    "arguments",
+    "node_arguments",
+    "environment",
+    "settings",
+    "options",
+    "config",
+    "ledger",
+];
 /// Keys whose texts go to the system as they are: a path in them is the server's.
 const SENT_KEYS: [&str; 6] = ["path", "url", "body", "targets_text", "headers", "expect"];
 /// The longest target file that is looked through for the files that it names.
@@ -47,8 +57,9 @@ pub fn check_file(name: &str, folder: &Path) -> Result<(), String> {
     let mut path = folder.to_path_buf();
     for part in Path::new(name).components() {
         path.push(part);
-        let found = std::fs::symlink_metadata(&path);
-        if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        // Below a part that is not there, there is nothing.
+        let Ok(found) = std::fs::symlink_metadata(&path) else { break };
+        if !found.is_file() && !found.is_dir() {
             return Err(format!(
                 "--sandbox reads only regular files, and `{name}` is a link or a pipe"
             ));
@@ -61,8 +72,9 @@ fn each(options: &Options, key: &str, folder: &Path, problems: &mut Problems) {
     match &options.value {
         Value::Table(table) => {
             for (name, (_, value)) in table {
-                // Under `headers` and `expect` names are the server's.
-                let key = if SENT_KEYS.contains(&key) { key } else { name };
+                // Under `headers` and `expect` names are the server's, under `settings` a program's.
+                let is_kept = SENT_KEYS.contains(&key) || PROGRAM_KEYS.contains(&key);
+                let key = if is_kept { key } else { name };
                 each(value, key, folder, problems);
             }
         }
@@ -85,19 +97,12 @@ fn text_of(key: &str, text: &str, folder: &Path) -> Result<(), String> {
             "--sandbox starts no program of an experiment, and `{key}` names or directs one"
         ));
     }
-    if FILE_KEYS.contains(&key) {
-        check_file(text, folder)?;
-        return if key == "targets" { bodies(&folder.join(text), folder) } else { Ok(()) };
+    match key {
+        "targets_text" => bodies_of(text, folder),
+        _ if SENT_KEYS.contains(&key) => Ok(()),
+        "targets" => check_file(text, folder).and_then(|()| bodies(&folder.join(text), folder)),
+        _ => check_file(text, folder),
     }
-    if key == "targets_text" {
-        return bodies_of(text, folder);
-    }
-    if !SENT_KEYS.contains(&key) && leads_out(text) {
-        return Err(format!(
-            "--sandbox reads only files beside the experiment or below, got `{text}`"
-        ));
-    }
-    Ok(())
 }
 
 /// Files of bodies that a target file names.
@@ -138,8 +143,9 @@ mod tests {
         write("own.txt", "GET http://127.0.0.1/\n").expect("it can be written");
         write("out.txt", "POST http://127.0.0.1/\n@/etc/shadow\n").expect("it can be written");
         write("env.txt", "GET http://127.0.0.1/${AWS_KEY}\n").expect("it can be written");
-        std::os::unix::fs::symlink("/etc/shadow", folder.path().join("link"))
-            .expect("links can be made");
+        for (to, name) in [("/etc/shadow", "link"), ("/etc", "folder")] {
+            std::os::unix::fs::symlink(to, folder.path().join(name)).expect("links can be made");
+        }
         let text = |key, text| text_of(key, text, folder.path());
         for (key, value) in [
             ("program", "redis-server"),
@@ -149,12 +155,20 @@ mod tests {
             ("body_file", "../x"),
             ("body_file", "link"),
             ("ca", "~/x"),
+            ("message_file", "link"),
+            ("data", "link"),
+            ("proto", "link"),
+            ("import", "folder/x.proto"),
+            ("bin", "bin"),
+            ("ledger", "ledger.toml"),
+            ("options", "--listen=x"),
             ("targets", "out.txt"),
             ("targets", "env.txt"),
             ("targets_text", "POST http://h/\n@../x"),
             ("headers", "Bearer ${TOKEN}"),
             ("url", "env:URL"),
             ("a_key_of_tomorrow", "/etc/shadow"),
+            ("a_key_of_tomorrow", "link"),
         ] {
             assert!(text(key, value).is_err(), "{key} = {value}");
         }
@@ -165,8 +179,29 @@ mod tests {
             ("targets", "own.txt"),
             ("body_file", "own.txt"),
             ("identity", "random"),
+            ("message_file", "own.txt"),
+            ("a_key_of_tomorrow", "no/such/file"),
         ] {
             assert_eq!(text(key, value), Ok(()), "{key} = {value}");
         }
+    }
+
+    /// Claim: texts below `settings` and `config` are a program's, at any depth and of any name; names below `headers` are the
+    /// server's, whatever they are; numbers name no program.
+    #[test]
+    fn tables_of_programs() {
+        let refused = |path: &str, value: Value| {
+            let mut options = Options::empty();
+            options.set(path, Options { value, span: model::options::Span::default() });
+            let mut problems = Problems::default();
+            each(&options, "", Path::new("."), &mut problems);
+            !problems.is_empty()
+        };
+        let text = || Value::String("touch x".to_owned());
+        for path in ["settings.archive_command", "config.base.proxy_app", "settings.body.path"] {
+            assert!(refused(path, text()), "{path}");
+        }
+        assert!(!refused("headers.options", text()));
+        assert!(!refused("settings.max_connections", Value::Integer(100)));
     }
 }

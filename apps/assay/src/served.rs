@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 /// The pieces in which it may come, of 1 KiB at most.
 const PIECES_MAX: usize = 32;
-/// How long nothing is accepted where it failed.
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A request, as far as it matters here.

@@ -51,8 +51,8 @@ fn no_environment_in_a_host_name() {
     }
 }
 
-/// Claim: `--sandbox` refuses an experiment that starts a program, reads files elsewhere or asks for the environment, and
-/// lets one run that does neither.
+/// Claim: `--sandbox` refuses an experiment that starts a program, reads files elsewhere or asks for the environment, however it
+/// is written, and a run folder to go on with; it lets one run that does neither.
 #[test]
 fn sandbox() {
     let _beside = beside_others();
@@ -76,6 +76,43 @@ fn sandbox() {
                 .expect_stderr(words);
         }
     }
+    let with = |kind: &str, deploy: &str, workload: &str| {
+        format!(
+            "[system]\nkind = \"{kind}\"\n[system.deploy]\n{deploy}\n[workload]\n{workload}\n[load]\nrate = \"1/s\"\nduration = \"1s\"\n"
+        )
+    };
+    let initdb = place.write("bin/initdb", "#!/bin/sh\ntouch started\n");
+    std::fs::set_permissions(&initdb, std::fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("/etc/passwd", place.path().join("link")).unwrap();
+    place.write("body.txt", "the key is ${AWS_KEY}");
+    let escaped =
+        r#"targets_text = '{"method":"GET","url":"/","header":{"X":["\u0024{AWS_KEY}"]}}'"#;
+    // "${AWS_KEY}" in base64.
+    let encoded = r#"targets_text = '{"method":"POST","url":"/","body":"JHtBV1NfS0VZfQ=="}'"#;
+    let settings = "settings = { archive_mode = \"on\", archive_command = \"touch started\" }";
+    let grpc = "url = \"grpc://127.0.0.1:9/\"";
+    let asks = "reads no environment, and this asks for `AWS_KEY`";
+    for (text, words) in [
+        (with("postgres", "bin = \"bin\"", ""), "`bin` names or directs one"),
+        (with("postgres", settings, ""), "`settings` names or directs one"),
+        (http(escaped), asks),
+        (http(encoded), asks),
+        (http("method = \"POST\"\nbody_file = \"body.txt\""), asks),
+        (http("targets_text = \"POST /\\n@body.txt\""), asks),
+        (with("grpc", grpc, "method = \"a.B/C\"\nmessage_file = \"link\""), "is a link"),
+        (http("data = \"link\""), "is a link"),
+    ] {
+        place.write("stranger.toml", text);
+        for command in ["check", "run"] {
+            let mut command = place.command(&[command, "stranger.toml", "--sandbox"]);
+            let said = harness::finish(command.env("AWS_KEY", "topsecretvalue"));
+            said.expect_code(2).expect_stderr(words);
+            assert!(!said.stderr.contains("topsecret") && !said.stdout.contains("topsecret"));
+        }
+    }
+    let folder = run(&place, SHORT).display().to_string();
+    let said = place.assay(&["run", "--resume", &folder, "--sandbox"]);
+    said.expect_code(2).expect_stderr("cannot be used with");
     assert!(!place.path().join("started").exists());
     let (said, document) = place.experiment_with(SHORT, &["--sandbox"]);
     assert!(number(&document["settings"][0]["trials"][0]["counts"]["due"]) > 10, "{}", said.stderr);

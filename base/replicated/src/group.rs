@@ -251,7 +251,7 @@ impl Group {
         Ok(())
     }
 
-    /// Whether a majority of the others that have a vote is there.
+    /// True if a majority of the others that have a vote is there.
     fn goes_on_without(&self, number: u8) -> bool {
         let own = self.replica.id();
         let is_there = |id: &ReplicaId| {

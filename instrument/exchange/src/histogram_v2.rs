@@ -109,7 +109,7 @@ impl Slots {
         let within = index & (half - 1);
         let (shift, sub) = if bucket == 0 { (0, within) } else { (bucket - 1, within + half) };
         let shift = u32::try_from(shift).ok()?.checked_add(unit)?;
-        if shift + sub_buckets.ilog2() > 63 {
+        if shift > 63 - sub_buckets.ilog2() {
             return None;
         }
         let low = i64::try_from(sub << shift).ok()?;
@@ -156,6 +156,10 @@ mod tests {
         let with = |last: u8| [&skips[..], &[last]].concat();
         assert_eq!(slots.add(&with(0), &mut Counted::default()), Ok(()));
         assert!(slots.add(&with(2), &mut Counted::default()).is_err());
+        // As many buckets as a shift has numbers: 2^42 slots, 1,024 in each.
+        let (far, unit) = (1_u64 << 42, Slots { digits: 3, lowest: 1 << 40 });
+        assert!(slots.slot(far).is_none() && slots.slot(far - 1).is_none());
+        assert!(unit.slot(far).is_none() && unit.slot(1 << 14).is_none());
     }
 
     /// Claim: bytes that are damaged anywhere are read or refused, and never more.

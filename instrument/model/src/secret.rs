@@ -20,8 +20,8 @@ pub use forms::FORMS;
 pub use known::{Secrets, is_any, left_out, mask, scrub, scrub_json, taint, with_known};
 pub use names::{is_secret_name, looks_secret};
 pub use reference::{
-    Lookup, escaped, expand, expand_bytes, has_host_of_environment, is_reference, references,
-    variable_name,
+    Lookup, escaped, expand, expand_bytes, forbid_environment, has_host_of_environment,
+    is_reference, references, variable_name,
 };
 pub use spans::{
     SecretSpan, command_spans, credentials, decoded, masked, masked_command, spans, value_span,

@@ -7,6 +7,7 @@ use model::options::{Options, Span, Value, did_you_mean};
 use model::result::Verdict;
 
 use crate::input::SETTINGS_MAX;
+use crate::secret::Variables;
 use crate::table::{Reading, Table, entries_as_written, not_a_list};
 use crate::{keys, secret};
 
@@ -50,17 +51,19 @@ pub(crate) struct Matrix {
 /// Reads the matrix of an experiment; `None` if it is wrong.
 pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Matrix> {
     let before = reading.problems.list.len();
+    // One for all, so that two secrets never have one label, nor one secret two.
+    let mut variables = Variables::default();
     let mut axes = Vec::new();
     if let Some(options) = root.get("matrix") {
         for (name, span, value) in entries_as_written(options, "matrix", reading) {
-            axes.extend(axis(name, span, value, reading));
+            axes.extend(axis(name, span, value, &mut variables, reading));
         }
         repeated_paths(&axes, reading);
     }
     check_lists(root, reading);
     let excludes = list(root, "exclude");
     let excludes: Vec<_> =
-        excludes.iter().map(|options| exclude(options, &axes, reading)).collect();
+        excludes.iter().map(|options| exclude(options, &axes, &mut variables, reading)).collect();
     if reading.problems.list.len() > before {
         return None;
     }
@@ -74,9 +77,10 @@ pub(crate) fn read(root: &Options, reading: &mut Reading<'_>) -> Option<Matrix> 
     }
     let mut extra = Vec::new();
     for (index, options) in list(root, "include").iter().enumerate() {
-        include(options, index, &axes, &mut extra, &mut combinations, reading);
+        let into = (&mut extra, &mut combinations);
+        include(options, index, &axes, into, &mut variables, reading);
     }
-    name_all(&mut combinations, &axes, &extra, root, reading);
+    name_all(&mut combinations, &axes, &extra, root, &mut variables, reading);
     if combinations.is_empty() && reading.problems.list.len() == before {
         let span = root.get("matrix").map_or(root.span, |matrix| matrix.span);
         reading.problems.add(span, "every setting is excluded; nothing is left to measure", None);
@@ -104,7 +108,13 @@ fn check_lists(root: &Options, reading: &mut Reading<'_>) {
 }
 
 /// `name = [values]` or `name = { set = "dotted.path", values = […], labels = […] }`.
-fn axis(name: &str, span: Span, options: &Options, reading: &mut Reading<'_>) -> Option<Axis> {
+fn axis(
+    name: &str,
+    span: Span,
+    options: &Options,
+    variables: &mut Variables,
+    reading: &mut Reading<'_>,
+) -> Option<Axis> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() || !name.chars().all(plain) || name == "expect" {
         let message = format!("`{name}` cannot be the name of an axis");
@@ -144,7 +154,7 @@ fn axis(name: &str, span: Span, options: &Options, reading: &mut Reading<'_>) ->
         }
     };
     check_path(&path, place, reading)?;
-    let values = labelled((name, &path), options.span, values, labels, reading)?;
+    let values = labelled((name, &path), options.span, values, labels, variables, reading)?;
     Some(Axis { name: name.to_owned(), path, place, values })
 }
 
@@ -189,12 +199,30 @@ fn check_path(path: &str, place: Span, reading: &mut Reading<'_>) -> Option<()> 
     None
 }
 
-/// Values with what they are called, which stands in names of folders: a secret is called by its variable.
+/// The label of a value of `path`, which stands in names of folders: a secret is called by its variable.
+fn label_of(path: &str, value: &Options, variables: &mut Variables) -> String {
+    match &value.value {
+        Value::Array(items) => {
+            let inner: Vec<_> = items.iter().map(|it| label_of(path, it, variables)).collect();
+            format!("[{}]", inner.join(","))
+        }
+        Value::Table(table) => {
+            let inner = table.iter().map(|(key, (_, value))| {
+                format!("{key}={}", label_of(&format!("{path}.{key}"), value, variables))
+            });
+            format!("{{{}}}", inner.collect::<Vec<_>>().join(","))
+        }
+        _ => secret::label(path, value, variables).unwrap_or_else(|| value.label()),
+    }
+}
+
+/// Values with their labels.
 fn labelled(
     (name, path): (&str, &str),
     span: Span,
     values: &[Options],
     labels: Option<Vec<&str>>,
+    variables: &mut Variables,
     reading: &mut Reading<'_>,
 ) -> Option<Vec<(String, Options)>> {
     if values.is_empty() {
@@ -208,11 +236,10 @@ fn labelled(
     }
     let mut seen = BTreeSet::new();
     let mut labelled = Vec::with_capacity(values.len());
-    let mut variables = secret::Variables::default();
     for (index, value) in values.iter().enumerate() {
         let label = match &labels {
             Some(labels) => labels[index].to_owned(),
-            None => secret::label(path, value, &mut variables).unwrap_or_else(|| value.label()),
+            None => label_of(path, value, variables),
         };
         if !check_label(name, &label, value.span, reading) {
             return None;
@@ -292,17 +319,22 @@ fn matches(pattern: &Pattern, combination: &Combination) -> bool {
     })
 }
 
-fn exclude(options: &Options, axes: &[Axis], reading: &mut Reading<'_>) -> Pattern {
+fn exclude(
+    options: &Options,
+    axes: &[Axis],
+    variables: &mut Variables,
+    reading: &mut Reading<'_>,
+) -> Pattern {
     let mut pattern = Pattern::new();
     for (name, span, value) in entries_as_written(options, "exclude", reading) {
         let Some(axis) = axis_called(name, span, axes, reading) else { continue };
         let mut labels = Vec::new();
         for value in one_or_many(value) {
-            let label = value.label();
-            if axis.values.iter().any(|(known, _)| *known == label) {
-                labels.push(label);
-            } else {
-                unknown_label(&axis.name, &label, value.span, &axis.labels(), reading);
+            match axis.called(value, variables) {
+                Ok((label, _)) => labels.push(label.clone()),
+                Err(label) => {
+                    unknown_label(&axis.name, &label, value.span, &axis.labels(), reading);
+                }
             }
         }
         pattern.push((axis.name.clone(), labels));
@@ -339,6 +371,20 @@ impl Axis {
     fn labels(&self) -> Vec<&str> {
         self.values.iter().map(|(label, _)| label.as_str()).collect()
     }
+
+    /// The value that is meant by one of its labels, or by itself; else the label that it would have.
+    fn called(
+        &self,
+        value: &Options,
+        variables: &mut Variables,
+    ) -> Result<&(String, Options), String> {
+        let find = |label: &str| self.values.iter().find(|(known, _)| known == label);
+        if let Some(known) = find(&value.label()) {
+            return Ok(known);
+        }
+        let label = label_of(&self.path, value, variables);
+        find(&label).ok_or(label)
+    }
 }
 
 fn axis_called<'a>(
@@ -367,8 +413,8 @@ fn include(
     options: &Options,
     index: usize,
     axes: &[Axis],
-    extra: &mut Vec<String>,
-    combinations: &mut Vec<Combination>,
+    (extra, combinations): (&mut Vec<String>, &mut Vec<Combination>),
+    variables: &mut Variables,
     reading: &mut Reading<'_>,
 ) {
     let before = reading.problems.list.len();
@@ -393,7 +439,7 @@ fn include(
             reading.problems.add(options.span, message, Some(help));
             continue;
         };
-        let values = included_values(axis, values, reading);
+        let values = included_values(axis, values, variables, reading);
         if made.len().saturating_mul(values.len()) > SETTINGS_MAX {
             too_many(options.span, None, reading);
             return;
@@ -403,13 +449,15 @@ fn include(
             .flat_map(|so_far| values.iter().map(|value| so_far.with(axis, value)))
             .collect();
     }
-    let own = settings.map(|table| include_set(table, axes, reading)).unwrap_or_default();
+    let own = settings.map(|table| include_set(table, axes, variables, reading));
+    let own = own.unwrap_or_default();
     for (path, span, value) in own {
         if !extra.contains(&path) {
             extra.push(path.clone());
         }
+        let label = label_of(&path, &value, variables);
         for combination in &mut made {
-            combination.labels.push((path.clone(), value.label()));
+            combination.labels.push((path.clone(), label.clone()));
             combination.assignments.push((path.clone(), span, value.clone()));
         }
     }
@@ -427,17 +475,17 @@ fn include(
 fn included_values(
     axis: &Axis,
     values: &[Options],
+    variables: &mut Variables,
     reading: &mut Reading<'_>,
 ) -> Vec<(String, Options)> {
     let mut included = Vec::new();
     for value in values {
-        let label = value.label();
-        match axis.values.iter().find(|(known, _)| *known == label) {
-            Some(known) => included.push(known.clone()),
-            None if check_label(&axis.name, &label, value.span, reading) => {
+        match axis.called(value, variables) {
+            Ok(known) => included.push(known.clone()),
+            Err(label) if check_label(&axis.name, &label, value.span, reading) => {
                 included.push((label, value.clone()));
             }
-            None => {}
+            Err(_) => {}
         }
     }
     included
@@ -446,12 +494,13 @@ fn included_values(
 fn include_set(
     table: &Options,
     axes: &[Axis],
+    variables: &mut Variables,
     reading: &mut Reading<'_>,
 ) -> Vec<(String, Span, Options)> {
     let mut own = Vec::new();
     for (path, span, value) in entries_as_written(table, "include.set", reading) {
         if check_path(path, span, reading).is_none()
-            || !check_label(path, &value.label(), value.span, reading)
+            || !check_label(path, &label_of(path, value, variables), value.span, reading)
         {
             continue;
         }
@@ -486,6 +535,7 @@ fn name_all(
     axes: &[Axis],
     extra: &[String],
     root: &Options,
+    variables: &mut Variables,
     reading: &mut Reading<'_>,
 ) {
     let shorts: Vec<String> = extra.iter().map(|path| short_name(path, axes, extra)).collect();
@@ -502,7 +552,8 @@ fn name_all(
         combination.key = if parts.is_empty() { "default".to_owned() } else { parts.join(",") };
         for path in extra {
             if !combination.labels.iter().any(|(name, _)| name == path) {
-                let label = root.get(path).map_or("default".to_owned(), Options::label);
+                let own = root.get(path).map(|value| label_of(path, value, variables));
+                let label = own.unwrap_or_else(|| "default".to_owned());
                 combination.labels.push((path.clone(), label));
             }
         }

@@ -298,6 +298,65 @@ fn labels() {
     assert_eq!(plan.settings[2].system.workload.label(), "{who={a=2}}");
 }
 
+/// Claim: a secret that an include sets is in no label, no key and no stored plan, wherever in the value it stands; two of them
+/// are told apart, and one that an axis has is known again.
+#[test]
+fn secrets_of_includes() {
+    let path = "workload.headers.Authorization";
+    let set = |secret: &str| format!("set = {{ '{path}' = 'Bearer {secret}' }}");
+    let of_one = format!(
+        "[load]\nrate = '1/s'\n[[include]]\n{}\n[[include]]\n{}\n",
+        set("s3cr3t-1234"),
+        set("s3cr3t-5678")
+    );
+    let of_table =
+        "[load]\nrate = '1/s'\n[[include]]\nset = { workload = { token = 's3cr3t-1234' } }";
+    let of_default = format!("[workload.headers]\nAuthorization = 'Bearer s3cr3t-0'\n{of_one}")
+        .replacen(
+            "[[include]]\nset",
+            "[[include]]\nset = { 'load.threads' = 1 }\n[[include]]\nset",
+            1,
+        );
+    let of_axis = format!(
+        "[load]\nrate = '1/s'\n[matrix]\nauth = {{ set = '{path}', values = ['Bearer s3cr3t-1', 'Bearer s3cr3t-2'] }}\n\
+         [[exclude]]\nauth = 'Bearer s3cr3t-2'\n[[include]]\nauth = ['Bearer s3cr3t-3', 'Bearer s3cr3t-2']\n"
+    );
+    for (text, keys) in [
+        (
+            of_one.as_str(),
+            &[
+                "default",
+                "Authorization=Bearer ${AUTHORIZATION}",
+                "Authorization=Bearer ${AUTHORIZATION_2}",
+            ][..],
+        ),
+        (of_table, &["default", "workload={token=${TOKEN}}"]),
+        (
+            &of_default,
+            &[
+                "default",
+                "threads=1",
+                "Authorization=Bearer ${AUTHORIZATION}",
+                "Authorization=Bearer ${AUTHORIZATION_2}",
+            ],
+        ),
+        (
+            &of_axis,
+            &[
+                "auth=Bearer ${AUTHORIZATION}",
+                "auth=Bearer ${AUTHORIZATION_3}",
+                "auth=Bearer ${AUTHORIZATION_2}",
+            ],
+        ),
+    ] {
+        let plan = plan_of(text);
+        let found: Vec<&str> = plan.settings.iter().map(|setting| setting.key.as_str()).collect();
+        assert_eq!(found, keys, "{text}");
+        let stored = toml::to_string(&redact_plan(&plan)).expect("a plan is TOML");
+        assert!(!stored.contains("s3cr3t"), "{stored}");
+    }
+}
+
 /// Claim: a trace's due times are read exactly, scaled by its speed, cut at the window's end, and read once.
 #[test]
 fn traces() {

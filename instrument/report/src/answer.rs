@@ -399,8 +399,8 @@ fn of_steps(steps: &[StepResult], knee: Option<usize>) -> String {
         lost_words(&rates)
     };
     let highest = steps.iter().max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
-    let first_bad = steps.iter().find(|step| !step.keeps_up);
-    match (knee.and_then(|knee| Some((steps.get(knee)?, steps.get(knee + 1)?))), first_bad) {
+    let first_bad = |from: usize| steps.get(from..)?.iter().find(|step| !step.keeps_up);
+    match (knee.and_then(|knee| Some((steps.get(knee)?, first_bad(knee + 1)?))), first_bad(0)) {
         (Some((good, bad)), _) => format!(
             "It keeps up with {}, where {}; at {}, {} and {}.",
             load(good),

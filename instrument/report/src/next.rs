@@ -6,6 +6,7 @@ use model::result::{Answer, AuditOutcome, RunResult, TrialResult, Verdict};
 
 use crate::answer::{is_withheld, limits};
 use crate::figures::{failed, latency, ratio};
+use crate::paint::clean;
 use crate::tables::{self, Shown, final_latency};
 
 /// From this share of failures on, what was answered says more than how long it took.
@@ -38,7 +39,8 @@ pub(crate) fn next_words(run: &RunResult, shown: &[Shown<'_>]) -> Option<String>
             None => after_failure(shown.iter().find(is_of_it)?.trial),
         },
     };
-    Some(format!("Next: {said}."))
+    // It may quote what a server answered.
+    Some(clean(&format!("Next: {said}.")))
 }
 
 /// The window that decides everything that chance left open, where it is known.

@@ -22,6 +22,9 @@ const LATENCY_SECONDS: i64 = 5;
 const FINE: usize = 32;
 const FINE_FROM_NS: f64 = 256.0;
 const BUCKETS: usize = FINE * 40;
+/// Due times that one look steps through, at most: more than fall due between two looks at ten million a second. A look that
+/// comes late catches up in the next ones; a row that claims to end days later costs no more.
+const DUE_STEPS_MAX: u64 = 1 << 23;
 /// The instrument's own lag beyond which the view says so, nanoseconds.
 const OWN_LAG_BOUND_NS: i64 = 1_000_000;
 
@@ -121,7 +124,7 @@ impl Counted {
             times.merge(&second.times);
             own_lag.merge(&second.own_lag);
         }
-        let offered = self.due.as_mut().map(|due| (due.until(now), due.per_s));
+        let offered = self.due.as_mut().and_then(|due| Some((due.until(now)?, due.per_s)));
         Figures {
             ended_per_s: to_f64(ended),
             committed_per_s: to_f64(committed),
@@ -254,8 +257,13 @@ impl Due {
         Some(Self { times, next, count: 0, per_s: 0.0, looks: VecDeque::new() })
     }
 
-    fn until(&mut self, now: Stamp) -> u64 {
+    /// The count due at `now`; `None`: there are more than one look counts.
+    fn until(&mut self, now: Stamp) -> Option<u64> {
+        let most = self.count.saturating_add(DUE_STEPS_MAX);
         while self.next.is_some_and(|due| due <= now) {
+            if self.count == most {
+                return None;
+            }
             self.count += 1;
             self.next = self.times.next().map(|(_, due)| due);
         }
@@ -268,7 +276,7 @@ impl Due {
             self.per_s = to_f64(self.count - before) / Duration::from_nanos(ns).as_secs_f64();
         }
         self.looks.push_back((now, self.count));
-        self.count
+        Some(self.count)
     }
 }
 
@@ -290,8 +298,12 @@ mod tests {
 
     /// 100/s for ten seconds.
     fn counted(declared: &DeclaredFacts) -> Counted {
-        let arrivals = Arrivals::constant(Rate::per_second(100));
-        let load = LoadPlan::plain(arrivals, 4, Duration::from_secs(10));
+        counted_of(100, 10, declared)
+    }
+
+    fn counted_of(per_s: u64, seconds: u64, declared: &DeclaredFacts) -> Counted {
+        let arrivals = Arrivals::constant(Rate::per_second(per_s));
+        let load = LoadPlan::plain(arrivals, 4, Duration::from_secs(seconds));
         Counted::new(&SettingPlan::plain("echo", load), declared)
     }
 
@@ -340,6 +352,21 @@ mod tests {
         counted.rows(&rows[..1]);
         assert_eq!(counted.ended, 1_001);
         assert_eq!(counted.seconds.len(), usize::try_from(HISTORY + 1).expect("small"));
+    }
+
+    /// Claim: a look counts a bounded number of due times, says nothing of what it has not counted, and catches up later.
+    #[test]
+    fn looks_have_an_end() {
+        const DAY_S: u64 = 86_400;
+        let mut far = counted_of(1_000_000_000, DAY_S, &DeclaredFacts::default());
+        let day_later = i64::try_from(DAY_S).expect("small") * SECOND_NS;
+        for look in 1..=3 {
+            assert_eq!(far.figures(day_later).not_ended, None);
+            assert_eq!(far.due.as_ref().map(|due| due.count), Some(look * DUE_STEPS_MAX));
+        }
+        let mut late = counted_of(DUE_STEPS_MAX * 3 / 2, 10, &DeclaredFacts::default());
+        let now = [late.figures(SECOND_NS - 1), late.figures(SECOND_NS - 1)];
+        assert_eq!(now.map(|it| it.not_ended), [None, Some(DUE_STEPS_MAX * 3 / 2)]);
     }
 
     /// Claim: where answers decide what falls due, nothing is said of what has not ended.

@@ -27,7 +27,7 @@ const LEAST: i32 = 19;
 
 /// Watches a run until it ends.
 pub fn watch(arguments: &WatchArguments, colour: ColorChoice) -> Exit {
-    match carry_out(arguments, colour) {
+    match conclude::guarded(|| carry_out(arguments, colour)) {
         Ok(exit) => exit,
         Err(message) => {
             say!("assay watch: {message}");

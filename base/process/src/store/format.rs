@@ -35,7 +35,7 @@ pub struct Header {
     pub first: u64,
     /// What its records carry. Not zero.
     pub stamp: u32,
-    /// What those of the next segment will carry; 0: not known, as in logs of earlier versions.
+    /// The stamp of the next segment; 0: not known, as in logs of earlier versions.
     pub next_stamp: u32,
 }
 
@@ -157,7 +157,7 @@ pub fn was_durable(bytes: &[u8], from: usize, number: u64, stamp: Option<u32>) -
     false
 }
 
-/// Whether any whole record has this stamp.
+/// True if any whole record has this stamp.
 #[must_use]
 pub fn holds_stamp(bytes: &[u8], stamp: u32) -> bool {
     (HEADER_BYTES..bytes.len())

@@ -1,8 +1,18 @@
 //! References to the environment: `${NAME}` anywhere in a text, `env:NAME` as the whole of a value or after a header's
 //! scheme. The reference is stored and the value is not.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::known::taint;
 use super::names::scheme_bytes;
+
+/// References are refused; set once, before a stranger's file is read.
+static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Refuses from here on each reference to the environment, for the whole process: however it was encoded, it is read here.
+pub fn forbid_environment() {
+    IS_FORBIDDEN.store(true, Ordering::Relaxed);
+}
 
 /// The value of a variable of the environment, if it is set.
 pub type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
@@ -137,11 +147,11 @@ fn whole(bytes: &[u8]) -> Option<&str> {
     is_name(name).then_some(name)
 }
 
-/// `NAME}`.
+/// `NAME}`. No further than the name goes is looked for its end: a body may have a million openings and no end.
 fn variable(bytes: &[u8]) -> Option<&str> {
-    let end = bytes.iter().position(|byte| *byte == b'}')?;
+    let end = bytes.iter().position(|byte| !is_of_name(char::from(*byte)))?;
     let name = std::str::from_utf8(&bytes[..end]).ok()?;
-    is_name(name).then_some(name)
+    (bytes[end] == b'}' && is_name(name)).then_some(name)
 }
 
 fn is_name(name: &str) -> bool {
@@ -155,6 +165,9 @@ fn is_of_name(c: char) -> bool {
 }
 
 fn value_of(name: &str, lookup: &Lookup<'_>) -> Result<String, String> {
+    if IS_FORBIDDEN.load(Ordering::Relaxed) {
+        return Err(format!("--sandbox reads no environment, and this asks for `{name}`"));
+    }
     let value = lookup(name).ok_or_else(|| {
         format!(
             "the environment variable `{name}` is not set; set it (export {name}=…), or write $${{{name}}} where \
@@ -201,6 +214,16 @@ mod tests {
             missing.contains("`NOT_SET` is not set") && !missing.contains("value-1"),
             "{missing}"
         );
+    }
+
+    /// Claim: the time to look for references grows with the text alone, however many begin in it and never end.
+    #[test]
+    fn openings_without_an_end() {
+        for opening in ["${", "${A", "$"] {
+            let text = opening.repeat(1 << 20);
+            assert_eq!(references(&text), [""; 0], "{opening}");
+            assert_eq!(expand(&text, &|_| None).as_deref(), Ok(text.as_str()), "{opening}");
+        }
     }
 
     /// Claim: a variable that would be looked up as a name, or as a part of one, is told from one that holds a whole URL, a

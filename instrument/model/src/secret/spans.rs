@@ -29,6 +29,7 @@ pub fn spans(text: &str) -> Vec<SecretSpan> {
     let mut found = Vec::new();
     passwords(text, &mut found);
     let mut at = 0;
+    let mut unlisted = 0..0;
     while let Some(start) = text[at..].find(is_of_name).map(|start| at + start) {
         let end = text[start..].find(|c| !is_of_name(c)).map_or(text.len(), |end| start + end);
         let name = &text[start..end];
@@ -45,9 +46,9 @@ pub fn spans(text: &str) -> Vec<SecretSpan> {
                 push(text, range, &name.to_ascii_uppercase(), &mut found);
                 continue;
             }
-            value_behind(text, start, end)
+            value_behind(text, start, end, &mut unlisted)
         } else if is_secret_name(&decoded(name.rsplit('.').next().unwrap_or(name))) {
-            value_behind(text, start, end)
+            value_behind(text, start, end, &mut unlisted)
         } else {
             Vec::new()
         };
@@ -79,8 +80,15 @@ pub fn credentials(text: &str) -> Vec<(Range<usize>, &'static str)> {
             found.push((start..end, "credentials behind Bearer"));
         }
     }
+    let mut last = 0;
     for (start, _) in text.match_indices("eyJ") {
-        let end = text[start..].find(|c| !is_of_name(c)).map_or(text.len(), |end| start + end);
+        // A later start in the same word has fewer parts than the first, and would be read to the same end again.
+        if start < last {
+            continue;
+        }
+        let ends = |c| !is_of_name(c) || c == '%';
+        let end = text[start..].find(ends).map_or(text.len(), |end| start + end);
+        last = end;
         if is_token(&text[start..end]) && end - start >= TOKEN_BYTES_MIN {
             found.push((start..end, "a JSON web token"));
         }
@@ -203,8 +211,13 @@ fn passwords(text: &str, found: &mut Vec<SecretSpan>) {
     }
 }
 
-/// The value, or the values of a list, after a name that ends at `end`.
-fn value_behind(text: &str, start: usize, end: usize) -> Vec<Range<usize>> {
+/// The value, or the values of a list, after a name that ends at `end`; `unlisted` as [`list`] has it.
+fn value_behind(
+    text: &str,
+    start: usize,
+    end: usize,
+    unlisted: &mut Range<usize>,
+) -> Vec<Range<usize>> {
     let rest = &text[end..];
     let is_quoted = rest.starts_with(['"', '\'', '\\']);
     let closed = rest.trim_start_matches('\\').trim_start_matches(['"', '\'']);
@@ -229,7 +242,7 @@ fn value_behind(text: &str, start: usize, end: usize) -> Vec<Range<usize>> {
             let inside = from + escape + 1;
             one(inside..inside + quoted_end(&text[inside..], quote, escape))
         }
-        Some('[') if is_quoted || separator == '=' => list(text, from + escape + 1),
+        Some('[') if is_quoted || separator == '=' => list(text, from + escape + 1, unlisted),
         Some('{') | None => Vec::new(),
         Some(_) => {
             let length = if separator == ':' && !is_quoted {
@@ -246,15 +259,22 @@ fn one(range: Range<usize>) -> Vec<Range<usize>> {
     std::iter::once(range).collect()
 }
 
-/// The strings of a list that begins at `at`.
-fn list(text: &str, mut at: usize) -> Vec<Range<usize>> {
+/// The strings of a list that begins at `at`. `unlisted` is where the last list was read to its end, or the text's, and had no
+/// more strings: one that begins there has none either, and is not read again.
+fn list(text: &str, mut at: usize, unlisted: &mut Range<usize>) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    while let Some(next) = text[at..].find(['"', '\'', ']']) {
-        let quote = text.as_bytes()[at + next];
-        if quote == b']' {
+    if unlisted.contains(&at) {
+        return found;
+    }
+    loop {
+        let next = text[at..].find(['"', '\'', ']']);
+        let place = next.map_or(text.len(), |next| at + next);
+        let quote = text.as_bytes().get(place).copied().filter(|quote| *quote != b']');
+        let Some(quote) = quote else {
+            *unlisted = at..place;
             break;
-        }
-        let inside = at + next + 1;
+        };
+        let inside = place + 1;
         let end = inside + quoted_end(&text[inside..], char::from(quote), 0);
         found.push(inside..end);
         at = (end + 1).min(text.len());
@@ -377,6 +397,27 @@ mod tests {
         assert_eq!(
             credentials("Bearer <redacted> Bearer ${TOKEN_12} the bearer of news http://h/@"),
             []
+        );
+    }
+
+    /// Claim: the time to look for secrets grows with the text alone, however often the same beginning stands in it.
+    #[test]
+    fn one_beginning_after_another() {
+        for beginning in
+            ["eyJ", "eyJ.", "token=[", "token=[\\", "Bearer ", "://", "${", "\"token\":["]
+        {
+            let text = beginning.repeat(1 << 20);
+            // Each is a word of its own or of one that is no token; a quadratic search would take hours.
+            let found = credentials(&text).len() + spans(&text).len();
+            assert!(found <= 2 << 20, "{beginning}: {found}");
+        }
+        let token = "eyJ0eXAiOiJKV1QifQ.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl";
+        let found = credentials(&format!("eyJ%22{token}%22"));
+        assert_eq!(found, [(6..6 + token.len(), "a JSON web token")]);
+        let text = "token=[x token=[\"a\"] token=[y] token=['b'";
+        assert_eq!(
+            masked(text, &spans(text)),
+            "token=[x token=[\"<redacted>\"] token=[y] token=['<redacted>'"
         );
     }
 

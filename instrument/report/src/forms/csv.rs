@@ -1,11 +1,14 @@
 //! A result as CSV (RFC 4180): a row for each trial of each setting, a column for each number.
 //!
 //! Numbers are raw, in the unit that the head names; what is not known is an empty field, and a quantile over all that
-//! were due which is infinite is `inf`. It must never round, and never leave out a row because a trial went wrong.
+//! were due which is infinite is `inf`. Texts are others': control characters are shown by their code, and what a spreadsheet
+//! would compute has a `'` before it. It must never round, and never leave out a row because a trial went wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::result::{Counts, Distribution, LatencyResult, RunResult, SettingResult, TrialResult};
+
+use crate::paint::visible;
 
 /// The run's trials as CSV.
 #[must_use]
@@ -64,7 +67,7 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
     for (axis, label) in &setting.values {
         row.text(&format!("axis.{axis}"), label);
     }
-    row.text("trial", &trial.trial.to_string());
+    row.raw("trial", trial.trial.to_string());
     row.text("verdict", trial.verdict.word());
     row.text("declared", setting.expect.map_or("", model::result::Verdict::word));
     row.text("saturated", if setting.saturated { "true" } else { "false" });
@@ -112,10 +115,7 @@ fn row(run: &RunResult, setting: &SettingResult, trial: &TrialResult) -> Row {
         row.count("batches.count", batches.count);
         row.count("batches.transactions", batches.transactions);
         row.real("batches.size.mean", batches.size_mean);
-        row.text(
-            "batches.size.max",
-            &batches.size_max.map_or_else(String::new, |of| of.to_string()),
-        );
+        row.raw("batches.size.max", batches.size_max.map_or_else(String::new, |of| of.to_string()));
         row.count("batches.full", batches.full);
         row.count("batches.completion", batches.completion);
         row.count("batches.delay", batches.delay);
@@ -177,7 +177,7 @@ fn stage(row: &mut Fields, latency: &LatencyResult) {
     row.count(&format!("{stage}.refused"), latency.refused);
     row.count(&format!("{stage}.missing"), latency.missing);
     let mean = latency.due_mean_ns.map_or_else(|| "inf".to_owned(), |ns| ns.to_string());
-    row.text(&format!("{stage}.due_mean_ns"), &mean);
+    row.raw(&format!("{stage}.due_mean_ns"), mean);
     row.real(&format!("{stage}.restricted_mean_ns"), latency.restricted_mean_ns);
     distribution(row, &format!("{stage}.response"), &latency.response);
     distribution(row, &format!("{stage}.service"), &latency.service);
@@ -205,7 +205,7 @@ fn distribution(row: &mut Fields, name: &str, of: &Distribution) {
         row.int(&format!("{name}.{}_low_ns", q.name), q.low_ns);
         row.int(&format!("{name}.{}_high_ns", q.name), q.high_ns);
         let of_all = q.unconditional_ns.map_or_else(|| "inf".to_owned(), |ns| ns.to_string());
-        row.text(&format!("{name}.{}_unconditional_ns", q.name), &of_all);
+        row.raw(&format!("{name}.{}_unconditional_ns", q.name), of_all);
         row.count(&format!("{name}.{}_beyond", q.name), q.beyond);
     }
     row.int(&format!("{name}.max_ns"), of.max_ns);
@@ -217,22 +217,33 @@ struct Fields(Row);
 
 impl Fields {
     fn text(&mut self, head: &str, value: &str) {
-        self.0.push((head.to_owned(), value.to_owned()));
+        self.raw(head, harmless(value));
+    }
+
+    /// A number, as it is; the names of stages and axes in a head are texts.
+    fn raw(&mut self, head: &str, value: String) {
+        self.0.push((harmless(head), value));
     }
 
     fn int(&mut self, head: &str, value: Option<i64>) {
-        self.text(head, &value.map_or_else(String::new, |value| value.to_string()));
+        self.raw(head, value.map_or_else(String::new, |value| value.to_string()));
     }
 
     fn count(&mut self, head: &str, value: u64) {
-        self.text(head, &value.to_string());
+        self.raw(head, value.to_string());
     }
 
     fn real(&mut self, head: &str, value: Option<f64>) {
         // As JSON prints it; what is not finite has no form there and none here.
         let number = value.and_then(serde_json::Number::from_f64);
-        self.text(head, &number.map_or_else(String::new, |number| number.to_string()));
+        self.raw(head, number.map_or_else(String::new, |number| number.to_string()));
     }
+}
+
+/// A text that neither drives a terminal nor is computed by a spreadsheet (OWASP, "CSV injection").
+fn harmless(text: &str) -> String {
+    let text = visible(text);
+    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text }
 }
 
 fn push_line<'a>(text: &mut String, fields: impl Iterator<Item = &'a str>) {

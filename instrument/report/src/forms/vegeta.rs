@@ -68,7 +68,11 @@ fn text(
     let values = join(latencies.iter().map(|(_, ns)| duration(*ns)).collect(), ", ");
     let times = [result.total_ns, result.attack_ns, result.wait_ns].map(duration).join(", ");
     let codes = join(
-        result.status_codes.iter().map(|(code, count)| format!("{code}:{count}")).collect(),
+        result
+            .status_codes
+            .iter()
+            .map(|(code, count)| format!("{}:{count}", visible(code)))
+            .collect(),
         "  ",
     );
     let codes = if codes.is_empty() { codes } else { format!("{codes}{after_codes}") };

@@ -58,7 +58,7 @@ pub(crate) fn flow_lines(shown: &[Shown<'_>]) -> Vec<String> {
         }
         if flows.left_out > 0 {
             line.push_str(&format!(
-                " Of {} users nothing is told: too many were on their way at once.",
+                " Of {} users nothing is told: too many were on their way at once, or the load was cut off under way.",
                 show_count(flows.left_out)
             ));
         }

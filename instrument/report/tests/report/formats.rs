@@ -60,7 +60,8 @@ fn csv_has_a_row_a_trial() {
     }
 }
 
-/// Claim: commas, quotation marks and line ends in a text stay in their field; several runs share their heads.
+/// Claim: commas and quotation marks in a text stay in their field, and line ends are shown by their code; several runs share
+/// their heads.
 #[test]
 fn csv_survives_texts() {
     let mut first = sample_runs::clean();
@@ -69,9 +70,44 @@ fn csv_survives_texts() {
     let records = records(&report::csv_of(&[first, study().0]));
     assert_eq!(records.len(), 17);
     let at = records[0].iter().position(|head| head == "reason").expect("a head");
-    assert_eq!(records[1][at], text);
+    assert_eq!(records[1][at], "said \"no\", then\\u{d}\\u{a}left; =1+1");
     let axis = records[0].iter().position(|head| head == "axis.set").expect("a head");
     assert_eq!((records[1][axis].as_str(), records[2][axis].as_str()), ("", "all"));
+}
+
+/// Claim: no text of CSV is a formula of a spreadsheet or drives a terminal, wherever it stands; numbers below zero stay numbers.
+#[test]
+fn csv_computes_nothing() {
+    let mut run = sample_runs::clean();
+    let setting = &mut run.settings[0];
+    let label = "=1+1\u{1b}[2J";
+    setting.values = [("a".to_owned(), label.to_owned())].into();
+    let trial = &mut setting.trials[0];
+    trial.reason = "@SUM(A1)".to_owned();
+    trial.latency[0].stage = "+done\u{202e}".to_owned();
+    trial.latency[0].response.min_ns = Some(-5);
+    let text = report::csv(&run);
+    assert!(text.chars().all(|c| matches!(c, '\r' | '\n') || !c.is_control()), "{text:?}");
+    let records = records(&text);
+    let field = |head: &str| {
+        let at = records[0].iter().position(|it| it == head).unwrap_or_else(|| panic!("{head}"));
+        records[1][at].as_str()
+    };
+    assert_eq!(field("axis.a"), "'=1+1\\u{1b}[2J");
+    assert_eq!(field("reason"), "'@SUM(A1)");
+    assert_eq!(field("'+done\\u{202e}.response.min_ns"), "-5");
+}
+
+/// Claim: a status code that another tool's report claims drives no terminal.
+#[test]
+fn codes_of_vegeta_are_shown() {
+    let mut run = sample_runs::clean();
+    let trial = &mut run.settings[0].trials[0];
+    trial.vegeta.status_codes = [("\u{1b}[2J".to_owned(), 1)].into();
+    for text in [report::vegeta(trial), report::vegeta_12_7(trial)] {
+        assert!(text.contains("\\u{1b}[2J:1"), "{text}");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    }
 }
 
 /// The structure of jenkins-junit.xsd: which elements stand in which, and what they must carry.

@@ -94,6 +94,19 @@ fn no_objection_is_hidden() {
     }
 }
 
+/// Claim: what a server answered to most requests is quoted as the next step without driving a terminal.
+#[test]
+fn the_next_step_is_clean() {
+    let mut run = sample_runs::failed();
+    let errors = &mut run.settings[0].trials[0].errors;
+    (errors[0].count, errors[1].count) = (errors[1].count, errors[0].count);
+    errors[1].text = "-ERR \u{1b}]0;PWNED\u{7}\u{1b}[2J".to_owned();
+    for text in [report::terminal(&run, Style::default()), report::markdown(&run)] {
+        assert!(text.contains("of them: -ERR") && text.contains("PWNED"), "{text}");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    }
+}
+
 /// Claim: a percentile that rests on fewer than ten samples beyond it is marked without colour, others are not.
 #[test]
 fn thin_percentiles_are_marked() {

@@ -98,7 +98,7 @@ pub struct Discarded {
     pub bytes: Vec<u8>,
     /// How many.
     pub count: u64,
-    /// Where frames of half the bytes that one may have end, and how many errors stand before.
+    /// The ends of frames of half the bytes that one may have, and the errors that stand before each.
     ends: Vec<(usize, u64)>,
 }
 
@@ -113,7 +113,7 @@ impl Discarded {
         }
     }
 
-    /// How many errors, and which bytes, are a frame each.
+    /// The frames: of each the number of its errors, and their bytes.
     pub fn frames(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let mut begun = (0, 0);
         let ends = self.ends.iter().copied().chain([(self.bytes.len(), self.count)]);

@@ -63,7 +63,7 @@ impl Indexed {
         }
     }
 
-    /// Whether it has a place now.
+    /// True if it has a place now.
     fn fill(&mut self, place: u64, at: usize, is_output: bool) -> bool {
         let mask = self.slots.len() - 1;
         let mut slot = (place >> 32) as usize & mask;
