@@ -13,11 +13,15 @@ export function markdown(heads: string[], isNumber: boolean[], rows: CopiedCell[
   return [line(heads), line(rule), ...rows.map((row) => line(row.map((cell) => cell.text)))].join("\n") + "\n";
 }
 
+/** A text that no spreadsheet computes (OWASP, "CSV injection"); a signed number stays one. */
+const harmless = (text: string) => (/^[=@]|^[+-](?![\d.,]*\d\s*%?$)/.test(text) ? `'${text}` : text);
+
 /** RFC 4180 with raw numbers. */
 export function csv(heads: string[], rows: CopiedCell[][]): string {
   const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const line = (cells: string[]) => cells.map(quoted).join(",");
-  return [line(heads), ...rows.map((row) => line(row.map((cell) => cell.raw ?? cell.text)))].join("\r\n") + "\r\n";
+  const cells = (row: CopiedCell[]) => row.map((cell) => cell.raw ?? harmless(cell.text));
+  return [line(heads.map(harmless)), ...rows.map((row) => line(cells(row)))].join("\r\n") + "\r\n";
 }
 
 /** Puts a text on the clipboard; from a file some browsers only allow the old way. */
