@@ -101,6 +101,10 @@ pub fn resumed(run: &RunFolder) -> Result<Experiment, Refusal> {
     plan::taint(&text);
     let here = std::env::current_dir().map_err(|e| format!("reading the working folder: {e}"))?;
     let command = run.environment().map_err(words)?.command;
+    if command.iter().any(|word| word == "--sandbox") {
+        // Its stored secrets are references, which are no more to be read than when it began.
+        secret::forbid_environment();
+    }
     let file = command.iter().map(Path::new).find(|word| {
         word.extension().is_some_and(|extension| extension == "toml") && word.is_file()
     });

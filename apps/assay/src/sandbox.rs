@@ -99,6 +99,10 @@ fn text_of(key: &str, text: &str, folder: &Path) -> Result<(), String> {
     }
     match key {
         "targets_text" => bodies_of(text, folder),
+        // What such a file imports is opened by the compiler, whatever it is.
+        "proto" | "import" => Err(format!(
+            "--sandbox reads no .proto file, which may import any, and `{key}` names one; leave it out where the server reflects"
+        )),
         _ if SENT_KEYS.contains(&key) => Ok(()),
         "targets" => check_file(text, folder).and_then(|()| bodies(&folder.join(text), folder)),
         _ => check_file(text, folder),

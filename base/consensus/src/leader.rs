@@ -105,6 +105,13 @@ impl Replica {
         self.pump(out);
     }
 
+    /// True of a leader that has heard from this member of late: within an election timeout before its last heartbeat.
+    #[must_use]
+    pub fn hears(&self, member: ReplicaId) -> bool {
+        let Role::Leader(lead) = &self.role else { return false };
+        lead.peers.iter().any(|peer| peer.id == member && !peer.is_silent)
+    }
+
     /// Sends a heartbeat to everybody.
     pub(crate) fn next_round(&mut self, out: &mut Effects) {
         let Some((lead, by)) = self.leading() else { return };

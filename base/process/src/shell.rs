@@ -123,8 +123,8 @@ impl Shell {
         self.bounds.connections_max
     }
 
-    /// Takes few connections on a listener (by its place in the list) that says metrics: whoever asks there is a program or two,
-    /// and a stranger must not take the places of others.
+    /// Takes few connections on a listener (by its place in the list) that says metrics: those who ask there are a program or two,
+    /// and strangers must not take the places of others. One more takes the place of the one that has been silent for longest.
     ///
     /// # Panics
     /// If there is no such listener.

@@ -285,27 +285,34 @@ fn what_nobody_reads_is_bounded_in_all() {
     }
 }
 
-/// Claim: a listener that says metrics takes few, and others come by another however many want in there.
+/// Claim: a listener that says metrics takes few; one more takes the place of the one that has been silent for longest; others
+/// come by another listener however many want in there.
 #[test]
 fn few_ask_for_metrics() {
     let bounds = Bounds { connections_max: 100, ..Bounds::default() };
     let served = Served::serve(two_doors(bounds).saying_metrics_at(1));
-    let mut idle: Vec<TcpStream> = (0..70).map(|_| served.connect_to(1)).collect();
-    assert_eq!(idle[69].read(&mut [0; 8]).unwrap_or(0), 0);
-    idle[63].write_all(b"x\n").unwrap();
-    assert_eq!(read(&mut idle[63], 2), "x\n");
-    let mut clients: Vec<TcpStream> = (0..30).map(|_| served.connect()).collect();
-    for client in &mut clients {
-        client.write_all(b"x\n").unwrap();
-        assert_eq!(read(client, 2), "x\n");
-    }
-    drop(idle);
-    drop(clients);
-    let mut again = served.connect_to(1);
-    again.write_all(b"x\n").unwrap();
-    assert_eq!(read(&mut again, 2), "x\n");
+    let say = |stream: &mut TcpStream| {
+        stream.write_all(b"x\n").unwrap();
+        assert_eq!(read(stream, 2), "x\n");
+    };
+    let come = |listener| {
+        let mut stream = served.connect_to(listener);
+        say(&mut stream);
+        stream
+    };
+    let mut readers: Vec<TcpStream> = (0..64).map(|_| come(1)).collect();
+    say(&mut readers[0]);
+    let mut late = come(1);
+    assert_eq!(readers[1].read(&mut [0; 8]).unwrap_or(0), 0);
+    say(&mut readers[0]);
+    say(&mut readers[2]);
+    say(&mut late);
+    let clients: Vec<TcpStream> = (0..36).map(|_| come(0)).collect();
+    assert_eq!(served.connect().read(&mut [0; 8]).unwrap_or(0), 0);
     let (facts, _) = served.end();
-    assert_eq!((facts.counters.refused, facts.counters.accepted), (6, 95));
+    drop((readers, clients));
+    let counters = facts.counters;
+    assert_eq!((counters.displaced, counters.refused, counters.accepted), (1, 1, 101));
 }
 
 /// Claim: of a connection that the node has closed it is told no more bytes, however many come in the same turn.

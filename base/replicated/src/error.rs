@@ -61,7 +61,7 @@ pub enum NoChange {
     NotLeader,
     /// It is the only one that has a vote.
     Last,
-    /// Of those that would be left no majority is connected with this one: nothing could be decided any more.
+    /// Of those that would be left no majority is heard by this one: nothing could be decided any more.
     WouldStop,
     /// No replica of this number was named to this one: it was started without `--peer` for it.
     Unknown,

@@ -254,9 +254,7 @@ impl Group {
     /// True if a majority of the others that have a vote is there.
     fn goes_on_without(&self, number: u8) -> bool {
         let own = self.replica.id();
-        let is_there = |id: &ReplicaId| {
-            *id == own || self.links.speakers().any(|it| !it.is_blank() && it.id == *id)
-        };
+        let is_there = |id: &ReplicaId| *id == own || self.replica.hears(*id);
         let stay = || self.replica.members().iter().filter(|id| number_of(*id) != number);
         2 * stay().filter(is_there).count() > stay().count()
     }

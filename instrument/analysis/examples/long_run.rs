@@ -157,7 +157,7 @@ fn facts(rate: u64, seconds: u64) -> TrialFacts {
     let node = |index: u32| NodeFacts {
         name: format!("node-{index}"),
         pid: 100 + index,
-        ended: String::new(),
+        ..NodeFacts::default()
     };
     TrialFacts {
         declared: DeclaredFacts {

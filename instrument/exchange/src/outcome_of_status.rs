@@ -1,10 +1,20 @@
-//! What a status means where only the status is known: [`Outcome::of_http_status`], and, where there was no answer, what the client's error text says. Unknown stays unknown.
+//! The meaning of a status where only that and an error text are known: [`Outcome::of_http_status`], but for a success with
+//! an error, which is none, and where there was no answer what the client's error text says. Unknown stays unknown.
 
 use model::{Class, Outcome};
 
-/// The outcome of a result with this status; `error` decides if it is 0, which means that there was no answer.
+/// The error text of results that were never answered and have no other.
+pub(crate) const NO_ANSWER: &str = "no answer";
+
+/// The outcome of a result with this status; `error` decides if it is 0, which means that there was no answer, and if it is a
+/// success by its status alone.
 pub(crate) fn outcome(status: u16, error: &str) -> Outcome {
-    if status == 0 { without_answer(error) } else { Outcome::of_http_status(status) }
+    match (status, Outcome::of_http_status(status)) {
+        (0, _) => without_answer(error),
+        (_, Outcome::Committed) if error == NO_ANSWER => Outcome::Unknown,
+        (_, Outcome::Committed) if !error.is_empty() => Outcome::Rejected(Class::Server),
+        (_, by_status) => by_status,
+    }
 }
 
 /// Go's words for what the client itself ran out of.
@@ -34,13 +44,15 @@ fn without_answer(error: &str) -> Outcome {
 mod tests {
     use super::*;
 
-    /// Claim: statuses mean what the HTTP adapter's table says, and no answer is unknown unless the client
-    /// says that it never got as far as asking.
+    /// Claim: statuses mean what the HTTP adapter's table says, a success with an error is none, and no answer is unknown
+    /// unless the client says that it never got as far as asking.
     #[test]
     fn outcomes() {
         for (status, error, expected) in [
             (200, "", "committed"),
             (399, "", "committed"),
+            (200, "spent", "rejected(server)"),
+            (200, "no answer", "unknown"),
             (404, "404 Not Found", "rejected(bad_request)"),
             (408, "", "rejected(server)"),
             (409, "", "rejected(conflict)"),

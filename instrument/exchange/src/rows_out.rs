@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use model::Row;
+use model::{Outcome, Row};
 
 use crate::error::ExchangeError;
 use crate::format::{Begin, Columns, Format, PutResult, PutRow, TextForm};
 use crate::names::Names;
 use crate::rows_in::{Notes, RowsInput};
-use crate::vegeta_result::{VegetaRecord, is_bare_success};
+use crate::vegeta_result::{VegetaRecord, is_bare_success, is_success};
 
 /// Writes rows in one of the formats that stream: csv, ndjson, vegeta-csv, vegeta-ndjson.
 ///
@@ -21,7 +21,7 @@ pub fn write_rows(
 ) -> Result<Notes, ExchangeError> {
     let mut writer = match format.declared().text {
         TextForm::Rows { begin, put, .. } => Writer::Rows { begin, put, columns: None },
-        TextForm::Results { put, .. } => Writer::Results { put, never_sent: 0, bare: 0, waited: 0 },
+        TextForm::Results { put, .. } => Writer::Results { put, counts: ResultCounts::default() },
         TextForm::Percentiles { .. } | TextForm::Elsewhere => {
             let why = format!("rows do not stream into {}", format.word());
             return Err(ExchangeError::Refused(why));
@@ -44,7 +44,17 @@ pub fn write_rows(
 
 enum Writer {
     Rows { begin: Begin, put: PutRow, columns: Option<Columns> },
-    Results { put: PutResult, never_sent: u64, bare: u64, waited: u64 },
+    Results { put: PutResult, counts: ResultCounts },
+}
+
+/// Rows of which vegeta's results do not say all.
+#[derive(Default)]
+struct ResultCounts {
+    never_sent: u64,
+    bare: u64,
+    waited: u64,
+    /// Committed with a code or a text of failures, or not committed with a code of successes.
+    differ: u64,
 }
 
 impl Writer {
@@ -54,14 +64,21 @@ impl Writer {
                 let columns = known.get_or_insert_with(|| begin(out, names));
                 rows.iter().for_each(|row| put(out, columns, row, names));
             }
-            Self::Results { put, never_sent, bare, waited } => {
+            Self::Results { put, counts } => {
                 for row in rows {
                     let Some(result) = VegetaRecord::of(row, names) else {
-                        *never_sent += 1;
+                        counts.never_sent += 1;
                         continue;
                     };
-                    *bare += u64::from(is_bare_success(row));
-                    *waited += u64::from(row.sent > row.due);
+                    counts.bare += u64::from(is_bare_success(row));
+                    counts.waited += u64::from(row.sent > row.due);
+                    let differs = match row.outcome {
+                        Outcome::Committed => {
+                            !is_success(result.status) || !result.error.is_empty()
+                        }
+                        _ => is_success(result.status),
+                    };
+                    counts.differ += u64::from(differs);
                     put(out, &result);
                 }
             }
@@ -73,7 +90,7 @@ impl Writer {
             // A file without rows still has its header.
             Self::Rows { begin, columns: None, .. } => drop(begin(out, names)),
             Self::Rows { .. } => {}
-            Self::Results { never_sent, bare, waited, .. } => {
+            Self::Results { counts: ResultCounts { never_sent, bare, waited, differ }, .. } => {
                 if waited > 0 {
                     notes.lines.push(format!(
                         "vegeta records no due time: latencies count from the sending, so the waiting before it, of {waited} \
@@ -83,6 +100,12 @@ impl Writer {
                 if never_sent > 0 {
                     notes.lines.push(format!(
                         "{never_sent} transactions were never sent; vegeta has no record for them, and they were left out"
+                    ));
+                }
+                if differ > 0 {
+                    notes.lines.push(format!(
+                        "{differ} outcomes differ from what vegeta takes their codes for: it counts 200 to 399 as successes, and \
+                         a text is an error"
                     ));
                 }
                 if bare > 0 {

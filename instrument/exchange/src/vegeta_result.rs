@@ -6,7 +6,7 @@
 use model::{NO_STAMP, Outcome, Row};
 
 use crate::names::Names;
-use crate::outcome_of_status::outcome;
+use crate::outcome_of_status::{NO_ANSWER, outcome};
 
 /// One result, without its body and its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,9 @@ impl VegetaRecord<'_> {
         let (method, url) =
             kind.split_once(' ').filter(|(word, _)| is_method(word)).unwrap_or(("", kind));
         let error = match (names.error(row.error), row.outcome) {
-            ("", Outcome::Unknown) => "no answer",
-            ("", Outcome::Rejected(class)) if row.code == 0 => class.word(),
+            ("", Outcome::Unknown) => NO_ANSWER,
+            // Its code alone would make a success of it.
+            ("", Outcome::Rejected(class)) if row.code == 0 || is_success(row.code) => class.word(),
             (text, _) => text,
         };
         Some(VegetaRecord {
@@ -75,6 +76,11 @@ impl VegetaRecord<'_> {
             url,
         })
     }
+}
+
+/// A code that is a success to vegeta.
+pub(crate) fn is_success(code: u16) -> bool {
+    (200..400).contains(&code)
 }
 
 /// Committed by a system whose codes, if it has any, are not those of HTTP; vegeta knows a success by them only.

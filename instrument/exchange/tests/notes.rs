@@ -33,6 +33,29 @@ fn rows_to_vegeta() {
     }
 }
 
+/// Claim: outcomes that their codes do not say are counted in a note, and a failure with a code of success is none on the way
+/// back.
+#[test]
+fn outcomes_that_codes_do_not_say() {
+    let rows = "tx,due_ns,sent_ns,committed_ns,end_ns,outcome,class,code,error\n\
+                0,0,0,,5,rejected,conflict,200,spent\n\
+                1,0,0,,5,rejected,conflict,200,\n\
+                2,0,0,,5,unknown,,200,\n\
+                3,0,0,5,5,committed,,404,\n\
+                4,0,0,5,5,committed,,200,\n\
+                5,0,0,,5,rejected,limited,429,slow\n";
+    for to in [Format::VegetaCsv, Format::VegetaNdjson] {
+        let (text, notes) = converted(Format::Csv, rows, to);
+        assert!(notes.contains("4 outcomes differ from what vegeta takes their codes"), "{notes}");
+        let (back, _) = converted(to, &text, Format::Csv);
+        assert_eq!(back.matches(",committed,").count(), 1, "{back}");
+        assert!(back.contains(",rejected,server,200,spent,"), "{back}");
+        assert!(back.contains(",unknown,,200,no answer,"), "{back}");
+        let (_, again) = converted(Format::Csv, &rows[..rows.find("0,0").unwrap()], to);
+        assert!(!again.contains("outcomes differ"), "{again}");
+    }
+}
+
 /// Claim: what rows do not keep of vegeta's results is said, down to texts that were cut.
 #[test]
 fn vegeta_to_rows() {

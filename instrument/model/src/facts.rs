@@ -409,6 +409,9 @@ pub struct LedgerFacts {
     /// Why a ledger that the system keeps has no reading; absent: it has one, or there is no ledger, or it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<LedgerFault>,
+    /// The run was told to stop before a reading came to its end: a run that goes on measures the trial again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub was_cut: bool,
     /// The second reading, whose entries are those that are kept; absent: the first lacked nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondReading>,
@@ -449,4 +452,6 @@ pub struct NodeFacts {
     pub pid: u32,
     /// How it ended, if it did before tear-down, in words; empty = it was running.
     pub ended: String,
+    /// It ended by itself: no fault had ended it.
+    pub is_unasked: bool,
 }

@@ -16,7 +16,9 @@ impl RunFolder {
         let Some(folder) = self.trials()?.into_iter().find(is_it) else { return Ok(false) };
         match folder.facts() {
             Err(RecordError::Missing { .. }) => Ok(false),
-            facts => facts.map(|facts| facts.complete && facts.interrupted().is_empty()),
+            facts => facts.map(|facts| {
+                facts.complete && facts.interrupted().is_empty() && !facts.after.ledger.was_cut
+            }),
         }
     }
 

@@ -5,11 +5,13 @@
 
 use model::quantity::show_count;
 use model::result::{
-    Answer as Told, AuditOutcome, AuditResult, RunResult, SearchRole, SearchTrial, StepResult,
-    ThresholdResult, TrialResult, Verdict,
+    Answer as Told, AuditOutcome, AuditResult, Family, RunResult, SearchRole, SearchTrial,
+    SettingResult, StepResult, ThresholdResult, TrialResult, Verdict,
 };
 
-use crate::figures::{failed, latency, of_all_due, percent, plural, rate, ratio, share, span_ns};
+use crate::figures::{
+    failed, latency, of_all_due, of_all_streams, percent, plural, rate, ratio, share, span_ns,
+};
 use crate::paint::{Paint, clean};
 use crate::svg::settings::{Series, load_series};
 use crate::tables::{self, Shown, final_latency};
@@ -218,6 +220,41 @@ fn of_series(all: &[Series<'_>], shown: &[Shown<'_>]) -> String {
     format!("It keeps up with {}{more}.", named.join(", "))
 }
 
+/// Written thresholds of level `fail`.
+fn asked_of(trial: &TrialResult) -> impl Iterator<Item = &ThresholdResult> {
+    trial.thresholds.iter().filter(|it| !it.implicit && it.level == "fail")
+}
+
+/// The same of a setting, each with the gravest answer of its trials: it is met where every trial meets it.
+fn written(setting: &SettingResult) -> Vec<(String, Told)> {
+    let mut all: Vec<(String, Told)> = Vec::new();
+    for it in setting.trials.iter().flat_map(asked_of) {
+        let expr = clean(&it.expr);
+        match all.iter_mut().find(|(known, _)| *known == expr) {
+            Some((_, gravest)) => *gravest = it.answer.max(*gravest),
+            None => all.push((expr, it.answer)),
+        }
+    }
+    all
+}
+
+/// The values that failed the written thresholds at a setting, from a trial that failed, with how many trials did.
+fn failed_values(setting: &SettingResult) -> String {
+    let trials = setting.trials.len();
+    let value = |expr: &str| {
+        let is_it = |it: &&ThresholdResult| it.answer == Told::Failed && clean(&it.expr) == expr;
+        let failed: Vec<&ThresholdResult> =
+            setting.trials.iter().filter_map(|trial| asked_of(trial).find(is_it)).collect();
+        let of_trials = match trials {
+            0 | 1 => String::new(),
+            _ => format!(" (in {} of {})", failed.len(), plural(trials as u64, "trial")),
+        };
+        Some(format!("{}{of_trials}", clean(&failed.first()?.actual)))
+    };
+    let values = written(setting).into_iter().filter_map(|(expr, _)| value(&expr));
+    values.collect::<Vec<_>>().join(", ")
+}
+
 /// Where the written thresholds are kept, along a series of loads.
 struct Kept {
     /// The last point before the first at which they are not all met.
@@ -231,27 +268,21 @@ struct Kept {
 impl Kept {
     /// `None` where no threshold of level `fail` is asked of each point.
     fn of(series: &Series<'_>) -> Option<Self> {
-        let trials = || series.points.iter().map(|(it, _)| it.trial());
-        let written = |trial: &TrialResult| -> Vec<(String, Told)> {
-            let of = trial.thresholds.iter().filter(|it| !it.implicit && it.level == "fail");
-            of.map(|it| (clean(&it.expr), it.answer)).collect()
-        };
-        if trials().any(|trial| written(trial).is_empty()) {
+        let all: Vec<_> = series.points.iter().map(|(it, _)| written(it.setting)).collect();
+        if all.iter().any(Vec::is_empty) {
             return None;
         }
         let first = |is: fn(Told) -> bool| {
-            trials().position(|trial| written(trial).into_iter().any(|(_, answer)| is(answer)))
+            all.iter().position(|of| of.iter().any(|(_, answer)| is(*answer)))
         };
         let open = first(|answer| answer != Told::Met);
         let failed = first(|answer| answer == Told::Failed);
         let place = failed.or(open).unwrap_or(0);
-        let at = written(series.points[place].0.trial());
         // Of several those that failed are the answer.
         let of_interest =
             |(_, answer): &&(String, Told)| failed.is_none() || *answer == Told::Failed;
-        let mut asked: Vec<String> =
-            at.iter().filter(of_interest).map(|(expr, _)| expr.clone()).collect();
-        asked.dedup();
+        let asked: Vec<String> =
+            all[place].iter().filter(of_interest).map(|(expr, _)| expr.clone()).collect();
         let best = open.unwrap_or(series.points.len()).checked_sub(1);
         Some(Self { best, failed, asked: asked.join(" and ") })
     }
@@ -259,14 +290,7 @@ impl Kept {
     /// The answer to what the thresholds ask; `None` where all are kept, so that only saturation limits it.
     fn in_words(&self, series: &Series<'_>, p99: &dyn Fn(usize) -> String) -> Option<String> {
         let load = |place: usize| load_words(series, place);
-        let values = |place: usize| {
-            let of = series.points[place].0.trial().thresholds.iter();
-            let is_failed = |it: &&ThresholdResult| {
-                !it.implicit && it.level == "fail" && it.answer == Told::Failed
-            };
-            let failed = of.filter(is_failed);
-            failed.map(|it| clean(&it.actual)).collect::<Vec<_>>().join(", ")
-        };
+        let values = |place: usize| failed_values(series.points[place].0.setting);
         let asked = &self.asked;
         match (self.best, self.failed) {
             (Some(best), Some(failed)) => Some(format!(
@@ -365,7 +389,7 @@ fn of_one(row: &Shown<'_>) -> String {
         return "Nothing was measured: nothing fell due in the window.".to_owned();
     }
     if let Some(steps) = trial.steps.as_ref().filter(|it| !it.steps.is_empty()) {
-        return of_steps(&steps.steps, steps.knee);
+        return of_steps(row, &steps.steps, steps.knee);
     }
     let p50 = number_words(row, "p50").map_or_else(String::new, |p50| format!("p50 is {p50}, "));
     let of = if tables::is_probe(trial) { "of the probe " } else { "" };
@@ -384,10 +408,15 @@ fn of_one(row: &Shown<'_>) -> String {
 }
 
 /// A load that rises in one trial.
-fn of_steps(steps: &[StepResult], knee: Option<usize>) -> String {
-    let load = |step: &StepResult| format!("{}/s", rate(step.offered_per_s));
+fn of_steps(row: &Shown<'_>, steps: &[StepResult], knee: Option<usize>) -> String {
+    let void = |family: Family| match tables::is_family_void(row, family) {
+        true => " (not valid: see the audits)",
+        false => "",
+    };
+    let load =
+        |step: &StepResult| format!("{}/s{}", rate(step.offered_per_s), void(Family::Offered));
     let p99 = |step: &StepResult| match step.p99_ns {
-        Some(ns) => format!("p99 is {}", latency(Some(ns))),
+        Some(ns) => format!("p99 is {}{}", latency(Some(ns)), void(Family::Response)),
         None => "nothing is answered".to_owned(),
     };
     let lost = |step: &StepResult| {
@@ -396,7 +425,7 @@ fn of_steps(steps: &[StepResult], knee: Option<usize>) -> String {
             goodput_per_s: step.goodput_per_s,
             ..Default::default()
         };
-        lost_words(&rates)
+        format!("{}{}", lost_words(&rates), void(Family::Committed))
     };
     let highest = steps.iter().max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
     let first_bad = |from: usize| steps.get(from..)?.iter().find(|step| !step.keeps_up);
@@ -423,10 +452,12 @@ fn of_several(shown: &[Shown<'_>]) -> String {
     let known = || shown.iter().filter(|row| p99_ns(row.trial).is_some());
     let low = known().min_by_key(|row| p99_ns(row.trial));
     let high = known().max_by_key(|row| p99_ns(row.trial));
+    let is_any = known().any(|row| number_words(row, "p99").is_some());
     let times = match (low, high) {
-        (Some(low), Some(high)) => {
+        (Some(low), Some(high)) if is_any => {
             let of = |row: &Shown<'_>| {
-                let p99 = number_words(row, "p99").unwrap_or_default();
+                let dead = || "infinite (nothing was committed)".to_owned();
+                let p99 = number_words(row, "p99").unwrap_or_else(dead);
                 format!("{p99} ({})", row.label)
             };
             format!("p99 is between {} and {}", of(low), of(high))
@@ -463,17 +494,18 @@ fn named<'a>(
     of.response.quantiles.iter().find(|q| q.name == name)
 }
 
+/// The p99 of all that were due, the largest there is where it is infinite; none where nothing fell due.
 fn p99_ns(trial: &TrialResult) -> Option<i64> {
-    let of = final_latency(trial).filter(|of| of.response.count > 0)?;
-    Some(named(of, "p99")?.unconditional_ns.unwrap_or(i64::MAX))
+    let of = final_latency(trial)?;
+    match of.response.count {
+        0 => (trial.counts.due > 0).then_some(i64::MAX),
+        _ => Some(named(of, "p99")?.unconditional_ns.unwrap_or(i64::MAX)),
+    }
 }
 
-/// How much failed.
-pub(crate) fn failed_words(shown: &[Shown<'_>]) -> String {
-    let (lost, due) = shown.iter().fold((0_u64, 0_u64), |(lost, due), row| {
-        let counts = &row.trial.counts;
-        (lost.saturating_add(failed(counts)), due.saturating_add(counts.due))
-    });
+/// The failures, those of the background load as those of the probe.
+fn failed_words(shown: &[Shown<'_>]) -> String {
+    let (lost, due) = of_all_streams(shown.iter().map(|row| row.trial));
     match lost {
         0 => "no request failed".to_owned(),
         _ => format!("{} of {} failed ({})", show_count(lost), show_count(due), share(lost, due)),

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use model::quantity::{show_count, show_ns};
-use model::result::{Counts, Quantile};
+use model::result::{Counts, Quantile, TrialResult};
 
 /// The placeholder of a missing number.
 pub(crate) const NONE: &str = "–";
@@ -140,13 +140,19 @@ pub(crate) fn unconditional(quantile: &Quantile) -> String {
 /// The same with `~` before one that fewer than ten samples lie beyond: the number of the first screen.
 #[must_use]
 pub(crate) fn of_all_due(quantile: &Quantile) -> String {
-    let is_thin = quantile.due_beyond.max(quantile.beyond) < BEYOND_MIN;
-    let thin = if is_thin { "~" } else { "" };
+    let thin = if is_thin_of_all_due(quantile) { "~" } else { "" };
     let Some(ns) = quantile.unconditional_ns else { return unconditional(quantile) };
     match quantile.less_own_ns.filter(|_| quantile.value_ns == Some(ns)) {
         Some(less) => format!("{thin}{}", interval(Some(ns), Some(less), Some(ns))),
         None => format!("{thin}{}", show_ns(ns)),
     }
+}
+
+/// The same of all that were due; an infinite one rests on enough.
+#[must_use]
+pub(crate) fn is_thin_of_all_due(quantile: &Quantile) -> bool {
+    let is_finite = quantile.unconditional_ns.is_some();
+    is_finite && quantile.due_beyond.max(quantile.beyond) < BEYOND_MIN
 }
 
 /// An interval in the unit of the value that it is of, `573–1010 µs`; `at least 900 ms` where the samples limit one side alone.
@@ -226,6 +232,15 @@ pub(crate) fn span_ns(ns: i64) -> String {
 #[must_use]
 pub(crate) fn failed(counts: &Counts) -> u64 {
     counts.rejected + counts.unknown + counts.shed
+}
+
+/// Counts of the failed and of the due, in every stream of these trials: a probe's are not those of its load.
+#[must_use]
+pub(crate) fn of_all_streams<'a>(trials: impl Iterator<Item = &'a TrialResult>) -> (u64, u64) {
+    let counts = trials.flat_map(|trial| [Some(&trial.counts), trial.background.as_ref()]);
+    counts.flatten().fold((0, 0), |(lost, due): (u64, u64), of| {
+        (lost.saturating_add(failed(of)), due.saturating_add(of.due))
+    })
 }
 
 /// How transactions failed, with counts: the classes of the rejected, then unknown and shed.

@@ -36,7 +36,8 @@ pub(crate) use durability::{durability, durability_brief, durability_lines};
 pub(crate) use faults::faults;
 pub(crate) use flows::{flow_lines, flows};
 pub(crate) use groups::{
-    GROUPS_MAX, class_pointer, errors, failed_parts, failure_classes, groups, groups_of,
+    GROUPS_MAX, class_pointer, errors, failed_parts, failed_parts_of_all, failure_classes, groups,
+    groups_of,
 };
 pub(crate) use latency::{
     final_latency, quantiles_of_one, quantiles_of_several, said_of_all_due, said_of_all_trials,
@@ -58,7 +59,7 @@ pub(crate) use streams::{streams, streams_line};
 pub(crate) use thresholds::{
     is_declared, threshold_keys, threshold_mark, threshold_words, thresholds,
 };
-pub(crate) use void::{marked, marked_cell, void_legend};
+pub(crate) use void::{is_family_void, marked, marked_cell, void_legend};
 pub(crate) use way::{way, way_lines};
 
 use model::plan::SearchKey;

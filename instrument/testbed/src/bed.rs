@@ -541,6 +541,7 @@ impl BedControl {
             NodeFacts {
                 name: node.spec.name.clone(),
                 pid: node.pid(),
+                is_unasked: before_tear_down.is_some_and(|end| !end.asked),
                 ended: before_tear_down.map(|end| end.how.clone()).unwrap_or_default(),
             }
         };

@@ -15,7 +15,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 pub struct SpreadArguments {
     /// Spread the load over this many agents: those of a group on other hosts (`NAME=COUNT`, with --nats), or (`COUNT`) as many
     /// started here
-    #[arg(long, value_name = "[NAME=]COUNT")]
+    #[arg(long, value_name = "[NAME=]COUNT", conflicts_with = "sandbox")]
     pub agents: Option<String>,
     #[command(flatten)]
     pub nats: NatsArguments,

@@ -18,7 +18,7 @@ use super::inputs::Trial;
 use crate::systems;
 use crate::terminal::say;
 
-/// The longest reading of the ledger of a load that was stopped; a reading during which the run is told to stop ends at once.
+/// The time that a reading has once the run is told to stop, before it or meanwhile.
 const STOPPED_READ_MAX: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether the run is to stop, while the second reading is waited for.
@@ -105,6 +105,10 @@ pub(super) fn read(
             }
         }
     });
+    if again.was_cut {
+        // What the first reading found is not known of the second, and its file is overwritten.
+        return again;
+    }
     LedgerFacts { second: Some(second), ..again }
 }
 
@@ -122,6 +126,8 @@ enum Failure {
     Of(SutError),
     /// The record's.
     Own(String),
+    /// The run was told to stop.
+    Cut(String),
 }
 
 impl Reading<'_> {
@@ -136,6 +142,10 @@ impl Reading<'_> {
             }
             Err(Failure::Of(error)) => (LedgerFault::Unreadable, error.to_string()),
             Err(Failure::Own(why)) => (LedgerFault::Unreadable, why),
+            Err(Failure::Cut(why)) => {
+                facts.was_cut = true;
+                (LedgerFault::Unreadable, why)
+            }
         };
         LedgerFacts { fault: Some(fault), detail: why, read: false, ..facts }
     }
@@ -152,10 +162,12 @@ impl Reading<'_> {
         facts.is_unordered = is_unordered(ledger.ordered_from(), ends);
         let mut writer = self.folder.ledger_writer().map_err(own)?;
         let (clock, interrupt) = (self.deployment.clock, self.trial.interrupt);
-        let (was_stopped, begun) = (interrupt.is_set(), clock.now());
+        let mut stopped_at = None;
         let is_over = || {
-            let is_late = || clock.now().saturating_since(begun) >= STOPPED_READ_MAX;
-            interrupt.is_set() && (!was_stopped || is_late())
+            interrupt.is_set() && {
+                let now = clock.now();
+                now.saturating_since(*stopped_at.get_or_insert(now)) >= STOPPED_READ_MAX
+            }
         };
         each(&mut *ledger, is_over, |entry, content| {
             let is_kept = self.keeps_content && content.len() <= LEDGER_CONTENT_BYTES_MAX;
@@ -202,7 +214,7 @@ fn each(
     while let Some(entry) = ledger.next(&mut content).map_err(Failure::Of)? {
         if is_over() {
             let count = show_count(count);
-            return Err(Failure::Own(format!(
+            return Err(Failure::Cut(format!(
                 "the run was stopped when {count} entries were read"
             )));
         }
@@ -264,7 +276,7 @@ mod tests {
             taken += 1;
             Ok(())
         });
-        let Err(Failure::Own(why)) = ended else { panic!("it came to an end") };
+        let Err(Failure::Cut(why)) = ended else { panic!("it came to an end") };
         assert!(why.contains("stopped when 3 entries"), "{why}");
         assert_eq!(taken, 3);
     }

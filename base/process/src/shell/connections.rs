@@ -139,6 +139,8 @@ pub(super) struct Slot {
     pub(super) waits_for_disk: bool,
     /// It is given up then unless it stands.
     pub(super) stands_by: Instant,
+    /// When it was last read from; of one that is dialled, or came by a listener with places for all, not before the first time.
+    pub(super) heard_at: Instant,
 }
 
 impl Slot {
@@ -194,6 +196,7 @@ impl Table {
             waits_for_handshake: false,
             waits_for_disk: false,
             stands_by: Instant::FAR_FUTURE,
+            heard_at: Instant::ZERO,
         })
     }
 

@@ -73,8 +73,9 @@ pub(super) struct Turns<'a, M> {
     unread_bytes: usize,
     /// What waits to be sent on the connections of each listener.
     unsent_bytes: Vec<usize>,
-    /// Connections of each listener.
+    /// Connections of each listener; those of listeners with few places by name, and some that are gone.
     accepted: Vec<usize>,
+    few: Vec<Connection>,
     due: VecDeque<Due>,
     /// Connections of the crowd of which something was reported that they were not told, in that order.
     crowd: VecDeque<Connection>,
@@ -154,6 +155,7 @@ impl<'a, M> Turns<'a, M> {
             unread_bytes: 0,
             unsent_bytes,
             accepted,
+            few: Vec::new(),
             due: VecDeque::new(),
             crowd: VecDeque::new(),
             given_up_at: VecDeque::new(),

@@ -1,5 +1,8 @@
 //! Was the trial carried out to its end, and is its record whole?
 
+use model::facts::NodeFacts;
+use model::result::{Family, Voided};
+
 use super::evidence::Evidence;
 use super::finding::{ALL_OF_ROWS, Audit, Finding, failed, ok, warn};
 
@@ -15,7 +18,10 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     if evidence.trial.grid.slots == 0 {
         return failed("the trial has no measured window: it ended before its warm-up did");
     }
-    let ended = facts.after.nodes.iter().find(|node| !node.ended.is_empty());
+    // Of a record of earlier versions it is not known which were ended by a fault.
+    let is_without_faults = evidence.trial.setting.faults.is_empty();
+    let by_itself = |node: &&NodeFacts| node.is_unasked || is_without_faults;
+    let ended = facts.after.nodes.iter().filter(|it| !it.ended.is_empty()).find(by_itself);
     if !facts.complete {
         return failed(format!(
             "the run ended without closing this trial (a crash, a kill, a full disk): it shows the part that was \
@@ -24,7 +30,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         ));
     }
     if evidence.dropped_bytes > 0 {
-        return failed(format!("the record is damaged{}", lost_tail(evidence.dropped_bytes)));
+        let said = format!("the record is damaged{}", lost_tail(evidence.dropped_bytes));
+        return failed(said).voiding(of_fates_too());
     }
     let mut lost = facts.load.agents.iter().filter(|agent| !agent.lost.is_empty());
     if let Some(agent) = lost.next() {
@@ -36,7 +43,8 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
             0 => String::new(),
             more => format!(", and {more} more agents were lost"),
         };
-        return failed(format!("agent {} was lost ({}): {share}{more}", agent.name, agent.lost));
+        let said = format!("agent {} was lost ({}): {share}{more}", agent.name, agent.lost);
+        return failed(said).voiding(of_fates_too());
     }
     if !facts.interrupted().is_empty() {
         #[expect(clippy::cast_precision_loss, reason = "seconds, for people")]
@@ -71,12 +79,17 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
         ));
     }
     match ended {
-        Some(node) if evidence.trial.setting.faults.is_empty() => warn(format!(
+        Some(node) => warn(format!(
             "node {} ended during the trial ({}), which the experiment did not ask for",
             node.name, node.ended
         )),
-        _ => ok("the trial ran to its end and its record is whole"),
+        None => ok("the trial ran to its end and its record is whole"),
     }
+}
+
+/// Where rows are missing of what was sent, a ledger seems to hold what nobody submitted.
+fn of_fates_too() -> impl Iterator<Item = Voided> {
+    ALL_OF_ROWS.into_iter().chain([Voided::either(Family::Fates)])
 }
 
 fn lost_tail(bytes: u64) -> String {
@@ -95,6 +108,7 @@ pub(super) mod tests {
     use model::plan::FaultPlan;
     use model::result::AuditOutcome;
 
+    use super::NodeFacts;
     use crate::audits::guilty::Guilt;
     use crate::testing::{Trial, audit, fault_event};
 
@@ -117,6 +131,43 @@ pub(super) mod tests {
             assert_eq!(found.outcome, AuditOutcome::Failed);
             assert!(found.detail.contains("b-7") && found.detail.contains(said), "{found:?}");
         }
+    }
+
+    /// Claim: a node that ended by itself is said, whatever fault was planned for another; one that a fault ended is not.
+    #[test]
+    fn a_node_that_ended_by_itself() {
+        let of = |is_unasked| {
+            let mut trial = Trial::clean();
+            let (name, ended) = ("b".to_owned(), "killed by SIGSEGV".to_owned());
+            trial.facts.after.nodes =
+                vec![NodeFacts { name, ended, is_unasked, ..NodeFacts::default() }];
+            trial.setting.faults =
+                vec![FaultPlan::new("pause", &["a"], Duration::ZERO, Duration::ZERO)];
+            let result = trial.result();
+            let found = audit(&result, "complete");
+            (found.outcome, found.detail.contains("node b ended during the trial"))
+        };
+        assert_eq!(of(true), (AuditOutcome::Warn, true));
+        assert_eq!(of(false), (AuditOutcome::Ok, false));
+    }
+
+    /// Claim: of a trial that lost an agent, whose rows are not all there, nothing that the ledger holds is held against the
+    /// system.
+    #[test]
+    fn a_lost_agent_and_a_ledger() {
+        let mut trial = Trial::clean();
+        let entry =
+            |(at, row): (u64, &model::Row)| model::facts::LedgerEntry::new(at, row.tx, true);
+        trial.entries = Some((0..).zip(&trial.rows).map(entry).collect());
+        trial.rows.truncate(trial.rows.len() - 100);
+        trial.facts.load.agents = vec![model::facts::AgentFacts {
+            name: "b-7".to_owned(),
+            lost: "silent".to_owned(),
+            ..Default::default()
+        }];
+        let result = trial.result();
+        assert!(result.fates.as_ref().is_some_and(|fates| fates.phantom == 100));
+        assert_eq!(result.verdict, model::result::Verdict::Invalid, "{}", result.reason);
     }
 
     /// Claim: a fault that was planned and did not take place is said: what was asked for is not what was measured.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use model::facts::{KindFacts, LedgerEntry, LedgerFacts};
+use model::facts::{AgentFacts, KindFacts, LedgerEntry, LedgerFacts};
 use model::result::{Fates, TrialResult};
 use model::{Class, FinalStages, NO_STAMP, Outcome, PROBE_BASE, Row};
 
@@ -64,6 +64,9 @@ pub(crate) struct Join {
     latest_sent: u32,
     /// The ledger has no order that could contradict anything.
     is_unordered: bool,
+    /// Stamps of two hosts are this far apart at most, in the unit of the times: an order within it contradicts nothing.
+    slack: u32,
+    unit_ns: i64,
 }
 
 impl Part for Join {
@@ -71,6 +74,7 @@ impl Part for Join {
         let span_ns = trial.grid.end.saturating_add(trial.patience_ns);
         Self::new(trial.ends, span_ns, &trial.facts.declared.kinds)
             .unordered(trial.facts.after.ledger.is_unordered)
+            .of_hosts(&trial.facts.load.agents)
     }
 
     fn block(&mut self, rows: &[&Row]) {
@@ -103,7 +107,8 @@ impl Part for Join {
 impl Join {
     /// `span_ns` bounds the stamps of the trial; it chooses the unit of time for the order.
     pub fn new(final_stages: FinalStages, span_ns: i64, kinds: &[KindFacts]) -> Self {
-        let unit = Unit::new((span_ns.max(0) / i64::from(u32::MAX / 2) + 1).max(1_000));
+        let unit_ns = (span_ns.max(0) / i64::from(u32::MAX / 2) + 1).max(1_000);
+        let unit = Unit::new(unit_ns);
         let space = || Space { times: Times::of(unit), ..Space::default() };
         Self {
             spaces: [space(), space()],
@@ -117,7 +122,23 @@ impl Join {
             acknowledged_often: 0,
             latest_sent: 0,
             is_unordered: false,
+            slack: 0,
+            unit_ns,
         }
+    }
+
+    /// The load was spread over these, whose clocks were set against one another before it and drift.
+    pub fn of_hosts(mut self, agents: &[AgentFacts]) -> Self {
+        let apart = |agent: &AgentFacts| {
+            let offsets = || agent.clocks.iter().map(|it| it.offset_ns);
+            let drift = offsets().max().unwrap_or(0).saturating_sub(offsets().min().unwrap_or(0));
+            let error = agent.clocks.iter().map(|it| it.error_ns).max().unwrap_or(0);
+            agent.start_error_ns.saturating_add(drift).saturating_add(error)
+        };
+        let most = agents.iter().map(apart).max().unwrap_or(0).max(0).saturating_mul(2);
+        let units = most / self.unit_ns + i64::from(most % self.unit_ns != 0);
+        self.slack = u32::try_from(units).unwrap_or(u32::MAX);
+        self
     }
 
     /// The ledger's entries come in no order of their own.
@@ -143,6 +164,8 @@ impl Join {
             Outcome::Committed => ACKNOWLEDGED,
             // A failure on this side of the system is no answer of the system: it may have recorded the transaction.
             Outcome::Rejected(Class::Client | Class::Transport) | Outcome::Unknown => UNANSWERED,
+            // The refusal of a later attempt says nothing of the first, which may have been recorded.
+            Outcome::Rejected(_) if row.attempts > 1 => UNANSWERED,
             Outcome::Rejected(_) => REFUSED,
         };
         let space = &mut self.spaces[space];
@@ -200,7 +223,7 @@ impl Join {
             return;
         }
         let Some((sent, acknowledged)) = self.spaces[space].times.get(id) else { return };
-        if acknowledged < self.latest_sent {
+        if acknowledged.saturating_add(self.slack) < self.latest_sent {
             self.fates.reordered += 1;
             example(&mut self.fates.examples, "reordered", tx);
         }
@@ -281,6 +304,7 @@ mod tests {
     use super::*;
     use crate::testing::row;
     use model::Class;
+    use model::facts::ClockExchange;
 
     fn entry(position: u64, tx: u64) -> LedgerEntry {
         LedgerEntry::new(position, tx, true)
@@ -318,6 +342,46 @@ mod tests {
         assert_eq!(fates.examples["late"], [70_001, 70_004], "a client's failure is no refusal");
         assert_eq!(fates.examples["refused_yet_present"], [70_002]);
         assert_eq!(fates.reordered, 0);
+    }
+
+    /// Claim: a transaction of which a later attempt was refused may have been recorded by the first: in the ledger it is late,
+    /// and not there it is refused as others are.
+    #[test]
+    fn refused_when_sent_again() {
+        let mut join = Join::new(FinalStages::all(0), 1_000_000_000, &[]);
+        for tx in 0..2 {
+            let refused = row(tx, 0, 500_000, Outcome::Rejected(Class::Overloaded));
+            join.row(&Row { attempts: 2, ..refused });
+        }
+        join.entry(&entry(0, 0));
+        let fates = join.finish();
+        assert_eq!((fates.late, fates.refused_yet_present), (1, 0));
+    }
+
+    /// Claim: stamps of two hosts are compared with what their clocks may be apart.
+    #[test]
+    fn clocks_of_two_hosts() {
+        let agent = |drift_ns| AgentFacts {
+            start_error_ns: 50_000,
+            clocks: [0, drift_ns]
+                .map(|offset_ns| ClockExchange {
+                    offset_ns,
+                    error_ns: 10_000,
+                    ..Default::default()
+                })
+                .to_vec(),
+            ..AgentFacts::default()
+        };
+        for (agents, reordered) in
+            [(vec![], 1), (vec![agent(0), agent(0)], 1), (vec![agent(0), agent(5_000_000)], 0)]
+        {
+            let mut join = Join::new(FinalStages::all(0), 1_000_000_000, &[]).of_hosts(&agents);
+            join.row(&row(0, 0, 1_000_000, Outcome::Committed));
+            join.row(&row(1, 3_000_000, 1_000_000, Outcome::Committed));
+            join.entry(&entry(0, 1));
+            join.entry(&entry(1, 0));
+            assert_eq!(join.finish().reordered, reordered, "{}", agents.len());
+        }
     }
 
     /// Claim: an entry placed after one that was sent after it was acknowledged is out of order; two that

@@ -11,7 +11,7 @@ use super::numbers::Document;
 use super::tables::{of_cells, words};
 use super::{Run, charts};
 use crate::answer::{answer, own_lag_decides, subject_words, unsent_words};
-use crate::figures::{failed, plural, quantile, rate, share, span_ns};
+use crate::figures::{of_all_streams, plural, quantile, rate, share, span_ns};
 use crate::grid::{Cell, Source};
 use crate::next::next_words;
 use crate::paint::verdict_mark;
@@ -135,9 +135,8 @@ fn tiles(run: &Run<'_>, row: &Shown<'_>, label: &str) -> Markup {
         let below = format!("of {}/s offered", rate(rates.offered_per_s));
         tiles.push(tile(&run.document, &format!("goodput{at}"), &goodput, &below));
     }
-    let sum = |of: fn(&Shown<'_>) -> u64| run.shown.iter().map(of).fold(0, u64::saturating_add);
-    let (lost, due) = (sum(|it| failed(&it.trial.counts)), sum(|it| it.trial.counts.due));
-    let parts = run.shown.iter().flat_map(|it| tables::failed_parts(&it.at("counts")));
+    let (lost, due) = of_all_streams(run.shown.iter().map(|it| it.trial));
+    let parts = run.shown.iter().flat_map(tables::failed_parts_of_all);
     let lost_cell = Cell::new(show_count(lost)).of(Source::Sum(parts.collect()));
     let lost_cell = run.shown.iter().fold(lost_cell, tables::marked_cell);
     let below = format!("{} of all due", share(lost, due));

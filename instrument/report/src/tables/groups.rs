@@ -15,6 +15,13 @@ pub(crate) fn failed_parts(counts: &str) -> Vec<String> {
     ["rejected", "unknown", "shed"].map(|key| format!("{counts}/{key}")).to_vec()
 }
 
+/// The same in every stream of a trial.
+pub(crate) fn failed_parts_of_all(row: &Shown<'_>) -> Vec<String> {
+    let background = row.trial.background.is_some().then_some("background");
+    let streams = std::iter::once("counts").chain(background);
+    streams.flat_map(|key| failed_parts(&row.at(key))).collect()
+}
+
 /// Failures by class of a stream of load: a column for each class that occurs in any trial; no rows if none does.
 /// `key` is where the trial keeps these counts.
 pub(crate) fn failure_classes(

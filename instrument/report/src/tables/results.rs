@@ -77,7 +77,7 @@ fn goodput_interval(ends: [Option<f64>; 2], at: &str) -> Cell {
 
 fn probes(shown: &[Shown<'_>]) -> Grid {
     let mut grid = Grid::new().pin("setting").words(1, "verdict").number(1, "background/s");
-    grid = grid.number(1, "committed").number(1, "probes").number(1, "inf");
+    grid = grid.number(1, "committed").number(1, "probes").number(1, "failed");
     grid = quantile_columns(grid, shown);
     for row in shown {
         let counts = &row.trial.counts;
@@ -233,11 +233,15 @@ pub(crate) fn headline(trial: &TrialResult) -> Vec<Vec<String>> {
     let window = span_ns(trial.window_ns);
     let what = if is_probe(trial) { "probes due" } else { "due" };
     let committed = share(counts.committed, counts.due);
-    let offered = rate(trial.rates.offered_per_s);
+    // Rates are the load's, and beside a probe it has a line of its own.
+    let offered = match is_probe(trial) {
+        true => per_second(counts.due, trial.window_ns),
+        false => trial.rates.offered_per_s,
+    };
+    let goodput = format!("goodput {}/s", rate(trial.rates.goodput_per_s));
     let mut lines = vec![vec![
-        format!("{} {what} in {window} ({offered}/s)", show_count(counts.due)),
+        format!("{} {what} in {window} ({}/s)", show_count(counts.due), rate(offered)),
         format!("{} {} ({committed})", show_count(counts.committed), clean(&trial.final_stage)),
-        format!("goodput {}/s", rate(trial.rates.goodput_per_s)),
     ]];
     if let Some(background) = &trial.background {
         let reached = match trial.has_several_ends() {
@@ -247,7 +251,10 @@ pub(crate) fn headline(trial: &TrialResult) -> Vec<Vec<String>> {
         lines.push(vec![
             format!("background {}/s", rate(per_second(background.due, trial.window_ns))),
             format!("{} of it {reached}", share(background.committed, background.due)),
+            goodput,
         ]);
+    } else {
+        lines[0].push(goodput);
     }
     if let Some(latency) = final_latency(trial) {
         let (due, committed) = (of_all_due as fn(&Quantile) -> String, quantile as _);

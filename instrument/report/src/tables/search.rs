@@ -3,7 +3,7 @@
 use model::facts::RestFacts;
 use model::result::{SearchClass, SearchRole};
 
-use super::{Shown, quantile_named};
+use super::{Shown, marked, quantile_named};
 use crate::figures::{rate, span_ns};
 use crate::grid::{Cell, Grid};
 use crate::paint::Paint;
@@ -47,7 +47,7 @@ pub(crate) fn search(shown: &[Shown<'_>]) -> Grid {
         }
         grid.row(cells);
     }
-    grid
+    marked(grid, shown)
 }
 
 fn rested(rest: Option<&RestFacts>) -> Cell {

@@ -119,7 +119,7 @@ pub(crate) fn definition_lines(shown: &[Shown<'_>]) -> Vec<String> {
         return Vec::new();
     }
     let mut lines = vec![
-        "Response: due to seen by the client, in the measured window; of all due, no answer counts as infinitely long, and in the mean as the timeout. Stated by the ledger: submitted to recorded, over what stands in it, the warm-up included.".to_owned(),
+        "Response: due to seen by the client, in the measured window; of all due, no answer counts as infinitely long. Stated by the ledger: submitted to recorded, over what stands in it, the warm-up included.".to_owned(),
     ];
     for it in &stated {
         let line = format!("The ledger's times: {}.", clock_words(it.clocks));

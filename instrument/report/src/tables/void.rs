@@ -36,6 +36,12 @@ pub(crate) fn marked_cell(mut cell: Cell, shown: &Shown<'_>) -> Cell {
     cell
 }
 
+/// An audit voids the numbers of a family.
+pub(crate) fn is_family_void(row: &Shown<'_>, family: Family) -> bool {
+    let mut voids = row.trial.audits.iter().flat_map(|audit| &audit.voids);
+    voids.any(|it| it.family == family)
+}
+
 fn mark(cell: &mut Cell, shown: &[Shown<'_>]) {
     let has_digits = cell.text.contains(|c: char| c.is_ascii_digit());
     if !has_digits || cell.text.starts_with(MARK) {
@@ -43,10 +49,9 @@ fn mark(cell: &mut Cell, shown: &[Shown<'_>]) {
     }
     let is_void = |pointer: &String| {
         let of_row = |row: &&Shown<'_>| pointer.strip_prefix(&row.pointer)?.strip_prefix('/');
-        shown.iter().find_map(|row| Some((row, of_row(&row)?))).is_some_and(|(row, place)| {
-            let mut voids = row.trial.audits.iter().flat_map(|audit| &audit.voids);
-            let families = families_of(place);
-            voids.any(|it| families.contains(&it.family))
+        let found = shown.iter().find_map(|row| Some((row, of_row(&row)?)));
+        found.is_some_and(|(row, place)| {
+            families_of(place).into_iter().any(|family| is_family_void(row, family))
         })
     };
     let found = match &cell.source {
@@ -84,6 +89,17 @@ fn family_of(place: &str) -> Option<Family> {
         ["counts" | "background", rest @ ..] | ["kinds" | "codes", _, "counts", rest @ ..] => {
             of_counts(rest)
         }
+        ["steps", "steps", _, "counts", rest @ ..] => of_counts(rest),
+        ["steps", "steps", _, "offered_per_s"] => Family::Offered,
+        ["steps", "steps", _, "goodput_per_s"] => Family::Committed,
+        ["steps", "steps", _, "outstanding"] => Family::Outstanding,
+        ["steps" | "flows", _, _, "p50_ns" | "p99_ns" | "max_ns"] => Family::Response,
+        ["flows", "flows", _, key] => match *key {
+            "begun" => Family::Offered,
+            "completed" | "completed_per_s" => Family::Committed,
+            "unknown" | "shed" => Family::Timeouts,
+            _ => Family::Failures,
+        },
         ["errors", ..] => Family::Failures,
         ["latency", _, "service" | "answered_service", ..] => Family::Service,
         ["latency" | "streams" | "kinds" | "codes", _, _, ..] | ["calls", ..] => Family::Response,

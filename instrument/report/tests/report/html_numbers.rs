@@ -1,12 +1,12 @@
 //! No number on the page differs from summary.json: the page is read, and each number is looked up where it says it
 //! stands.
 
-use model::result::{Answer, AuditResult, Distribution, Family, Voided};
+use model::result::{Answer, AuditResult, Distribution, Family, FlowResult, FlowsResult, Voided};
 use report::Style;
 use serde_json::Value;
 
 use crate::html_reader::{Element, elements};
-use crate::html_samples;
+use crate::{html_samples, made_runs, sample_parts};
 
 fn page_of(run: &(model::result::RunResult, model::picture::RunPicture)) -> String {
     report::html(std::slice::from_ref(run), &report::Assets::built()).expect("a page")
@@ -203,6 +203,59 @@ fn void_numbers_are_marked() {
     run.settings[0].trials[0].audits[0].voids.clear();
     let text = report::terminal(&run, Style::default());
     assert!(!text.contains(&format!("!{p99}")) && !text.contains("! is not valid"), "{text}");
+}
+
+/// Claim: numbers of steps, of flows and of a search's trials that an audit voids have the mark, and those of other families
+/// have none.
+#[test]
+fn void_numbers_of_steps_flows_and_searches_are_marked() {
+    let flow = FlowResult {
+        name: "checkout".to_owned(),
+        begun: 7_700,
+        completed: 5_500,
+        rejected: 1_111,
+        unknown: 1_089,
+        completed_per_s: 183.3,
+        p99_ns: Some(2_460_000),
+        ..FlowResult::default()
+    };
+    let of = |family: Option<Family>| {
+        let (mut run, picture) = html_samples::named("clean");
+        let trial = &mut run.settings[0].trials[0];
+        trial.steps = Some(sample_parts::one_step());
+        trial.flows = Some(FlowsResult { flows: vec![flow.clone()], ..FlowsResult::default() });
+        let voids = family.into_iter().map(Voided::either).collect();
+        trial.audits[0] = AuditResult { voids, ..trial.audits[0].clone() };
+        [report::terminal(&run, Style { width: 160, ..Style::default() }), page_of(&(run, picture))]
+    };
+    let families: [(Family, &[&str]); 6] = [
+        (Family::Response, &["!413 µs", "!1.38 ms", "!2.46 ms"]),
+        (Family::Offered, &["!51.00", "!6,600", "!7,700"]),
+        (Family::Committed, &["!50.50", "!1,585", "!5,500", "!183.3"]),
+        (Family::Outstanding, &["!777"]),
+        (Family::Failures, &["!2,012", "!1,111"]),
+        (Family::Timeouts, &["!3,003", "!1,089"]),
+    ];
+    for (family, marked) in families {
+        for text in of(Some(family)) {
+            for marked in marked {
+                assert!(text.contains(marked), "{family:?} {marked}: {text}");
+            }
+        }
+    }
+    for (_, marked) in families {
+        for text in of(Some(Family::Bytes)) {
+            assert!(marked.iter().all(|marked| !text.contains(marked)), "{marked:?}: {text}");
+        }
+    }
+    let mut run = made_runs::search();
+    let trial = &mut run.settings[0].trials[0];
+    let goodput = format!("!{:.2}", trial.rates.goodput_per_s);
+    assert!(!report::terminal(&run, Style::default()).contains(&goodput));
+    let trial = &mut run.settings[0].trials[0];
+    trial.audits[0].voids = vec![Voided::either(Family::Committed)];
+    let text = report::terminal(&run, Style::default());
+    assert!(text.contains(&goodput), "{goodput}: {text}");
 }
 
 /// Claim: each answer has a mark of its own, in the terminal and on the page.

@@ -1,5 +1,6 @@
 //! Tests of what users see: golden pages, the published vegeta reports, the result's schema.
 
+mod answers;
 mod durability;
 mod figure_samples;
 mod figures;

@@ -9,8 +9,9 @@ use model::result::{
     Answer, AttemptsResult, AuditFacts, AuditOutcome, AuditResult, CallsResult, CheckResult,
     CombinedQuantile, CombinedResult, ConnectionsResult, Counted, Counts, CurvePoint, Distribution,
     Exit, Family, Figure, FigureUnit, GroupResult, LatencyResult, ProcessorOf, ProcessorResult,
-    Quantile, Rates, RunResult, SCHEMA, SecondResult, SectionsResult, SettingResult, StreamResult,
-    ThresholdResult, Timeline, TimelineColumn, TrialResult, VegetaResult, Verdict, Voided,
+    Quantile, Rates, RunResult, SCHEMA, SecondResult, SectionsResult, SettingResult, StepResult,
+    StepsResult, StreamResult, ThresholdResult, Timeline, TimelineColumn, TrialResult,
+    VegetaResult, Verdict, Voided,
 };
 use model::series::{SeriesFacts, SeriesUnit};
 
@@ -413,6 +414,22 @@ pub fn trial(key: &str) -> TrialResult {
         ]),
         resources_last: BTreeMap::new(),
     }
+}
+
+/// One step that keeps up.
+pub fn one_step() -> StepsResult {
+    let step = StepResult {
+        length_ns: 30 * S,
+        offered_per_s: 51.0,
+        goodput_per_s: 50.5,
+        counts: counts(6_600, &[("conflict", 2_012)], 3_003, 0),
+        p50_ns: Some(413 * US),
+        p99_ns: Some(1_377 * US),
+        outstanding: 777,
+        keeps_up: true,
+        ..StepResult::default()
+    };
+    StepsResult { steps: vec![step], ..StepsResult::default() }
 }
 
 /// Processor time of this process alone, of 1,500 transactions.

@@ -105,7 +105,8 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     arguments.extend(interval.map(|it| format!("--block-interval-ms={}", it.as_millis())));
     let mut depth = DEPTH;
     for (key, option) in VALUES {
-        let value = deploy.integer(key, 0, 1 << 40, problems);
+        let least = u64::from(["window", "election_timeout_ms"].contains(&key));
+        let value = deploy.integer(key, least, 1 << 40, problems);
         if key == "depth" {
             depth = value.unwrap_or(DEPTH);
         }

@@ -92,8 +92,9 @@ impl CheckState for Register {
             return;
         }
         let kind = usize::try_from(row.kind).ok().and_then(|kind| self.kinds.get(kind));
+        // The refusal of a later attempt says nothing of the first.
         let is_refused = matches!(row.outcome, Outcome::Rejected(class)
-            if class != Class::Transport && class != Class::Client);
+            if class != Class::Transport && class != Class::Client && row.attempts <= 1);
         let mark = row.marks[self.final_stages.of(row.stream)];
         let call = Call {
             from: row.sent,
@@ -338,6 +339,7 @@ impl Found {
                 format!("reads looked at: each returned what its key may have held{limits}");
             return CheckFinding {
                 holds: true,
+                saw_nothing: looked_at == 0,
                 count: looked_at,
                 words,
                 ..CheckFinding::default()

@@ -64,9 +64,10 @@ const CODES: [(Code, &str, Outcome); 20] = {
         // The broker does not say if it was written.
         (-1, "UNKNOWN_SERVER_ERROR", Outcome::Unknown),
         (2, "CORRUPT_MESSAGE", BAD),
-        (3, "UNKNOWN_TOPIC_OR_PARTITION", SERVER),
+        // The leader may have had it before it lost the partition; the next one may have it then.
+        (3, "UNKNOWN_TOPIC_OR_PARTITION", Outcome::Unknown),
         (5, "LEADER_NOT_AVAILABLE", SERVER),
-        (6, "NOT_LEADER_OR_FOLLOWER", SERVER),
+        (6, "NOT_LEADER_OR_FOLLOWER", Outcome::Unknown),
         // The leader has it, and others may get it.
         (7, "REQUEST_TIMED_OUT", Outcome::Unknown),
         (10, "MESSAGE_TOO_LARGE", BAD),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
+use std::time::Duration;
 
 use isolation::checks::promised;
 use isolation::workload::{BANK, Bank, LIST_APPEND, Lists};
@@ -38,6 +39,8 @@ const REPLICAS_MAX: u64 = 15;
 
 /// How long replicas are without a leader until another wants to lead, unless said otherwise.
 const ELECTION_TIMEOUT_MS: u64 = 1000;
+/// The pause after which a leader says again that it is there.
+const HEARTBEAT: Duration = Duration::from_millis(50);
 
 /// The database as an experiment wants it.
 pub(crate) struct Kv {
@@ -84,6 +87,10 @@ pub(crate) fn build(request: &Request<'_>, problems: &mut Problems) -> Option<Bo
     let keeps = deploy.boolean("keeps", problems);
     let ledger = deploy.boolean("ledger", problems);
     let election = deploy.duration("election_timeout", problems);
+    if election.is_some_and(|it| it <= HEARTBEAT) {
+        let message = "expected more than 50ms, after which a leader says again that it is there";
+        deploy.reject("election_timeout", message, None, problems);
+    }
     let is_ours = program.is_some()
         || !arguments.is_empty()
         || replicas.is_some()

@@ -41,6 +41,9 @@ const ANSWERS_BYTES_MAX: usize = 32 << 20;
 /// Answers of one step, to all clients together: what waits from earlier steps is bounded by the shell.
 const ANSWERS_OF_STEP_BYTES_MAX: usize = 128 << 20;
 
+/// Beyond that whoever is answered with little is still answered.
+const SMALL_ANSWER_BYTES: usize = 4 << 10;
+
 /// Reads of all clients that wait for the leader to make sure that it is one.
 const ASKED_READ_BYTES_MAX: usize = 64 << 20;
 
@@ -221,6 +224,7 @@ impl KvNode {
             Request::Hello { database, .. }
                 if ![0, self.order.cluster()].contains(&database) && self.order.cluster() != 0 =>
             {
+                self.unwelcomed.retain(|it| *it != connection);
                 write_refused(out.send(connection), 0, Why::OtherDatabase, leader);
                 out.close(connection);
             }

@@ -319,13 +319,17 @@ fn answers_of_one_step_are_bounded() {
         (0..count).map(of).map(&mut pending).collect::<Vec<(usize, bool)>>()
     };
     take(&[submit(1, 0..1, &put)], 0);
-    let all: Vec<Vec<u8>> =
+    let mut small = Vec::new();
+    Composer::begin(&mut small, &[b"t"]).put(0, &[b"s"], Literal::Integer(1));
+    let mut all: Vec<Vec<u8>> =
         (1..=24).map(|number| submit(number, 100 * number..100 * number + 10, &get)).collect();
+    all.push(submit(25, 9_000..9_001, &small));
     let answers = take(&all, 1);
     let sum: usize = answers.iter().map(|answer| answer.0).sum();
     assert!((100 << 20..140 << 20).contains(&sum), "{answers:?}");
     assert!(answers[0].0 > 10_000_000 && !answers[0].1, "{answers:?}");
     assert!(answers[23].0 < 1_000 && answers[23].1, "{answers:?}");
+    assert!(!answers[24].1, "one with a short answer is not hung up on: {answers:?}");
 }
 
 /// Claim: only whoever shows the operators' key is told of votes and may change them; without one there are none, and a replica that

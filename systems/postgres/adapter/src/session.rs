@@ -143,10 +143,6 @@ impl PostgresSession {
                 answer.done += 1;
             }
             (Message::Error(complaint), _) if answer.refusal.is_none() => {
-                if complaint.severity != "ERROR" {
-                    // The session ends, and whether the transaction had is not said.
-                    return Err(refused(&complaint));
-                }
                 answer.refusal = Some(class(complaint.code));
                 answer.text.clear();
                 answer.text.extend([complaint.code, " ", cut(complaint.text)]);
@@ -258,8 +254,16 @@ impl Session for PostgresSession {
             if self.phase != Phase::Open {
                 self.handshake(message, out, marks)?;
             } else if message != Message::Aside {
-                if let (true, Message::Error(complaint)) = (is_idle, message) {
-                    return Err(unasked(refused(&complaint), marks));
+                if let Message::Error(complaint) = message {
+                    if complaint.severity != "ERROR" {
+                        // It ends the session, which is no breach of the protocol: whether the transactions that wait for
+                        // their answers had their effect is not said.
+                        marks.close();
+                        return Ok(bytes.len());
+                    }
+                    if is_idle {
+                        return Err(unasked(refused(&complaint), marks));
+                    }
                 }
                 self.answered(message, marks).map_err(|error| unasked(error, marks))?;
             }

@@ -34,9 +34,11 @@ impl<M> Turns<'_, M> {
                     Err(Errno::INTR | Errno::CONNABORTED) => continue,
                     Err(_) => return,
                 };
-            let is_full = self.table.len() >= self.places_for(listener)
-                || self.accepted[listener] >= self.shell.listeners[listener].places;
-            if is_full && !self.displace(listener) {
+            let has_few_places = self.shell.listeners[listener].places < usize::MAX;
+            if self.accepted[listener] >= self.shell.listeners[listener].places {
+                self.give_way(listener);
+            }
+            if self.table.len() >= self.places_for(listener) && !self.displace(listener) {
                 self.counters.refused += 1;
                 continue;
             }
@@ -50,6 +52,10 @@ impl<M> Turns<'_, M> {
             };
             let slot = self.table.add(socket, Origin::Listener(listener), stage);
             let connection = slot.connection;
+            if has_few_places {
+                slot.heard_at = self.clock.now();
+                self.few.push(connection);
+            }
             let token = EventData::new_u64(to_token(connection));
             let added = epoll::add(self.epoll, &slot.socket, token, interest());
             if stage == Stage::Handshaking {
@@ -88,6 +94,20 @@ impl<M> Turns<'_, M> {
             self.lost(connection);
         }
         found.is_some()
+    }
+
+    /// Closes the connection of a listener with few places that has been silent for longest, so that another can come.
+    fn give_way(&mut self, listener: usize) {
+        let table = &mut self.table;
+        self.few.retain(|it| table.get(*it).is_some());
+        let heard_at = |it: &&Connection| {
+            let slot = table.get(**it).filter(|slot| slot.origin == Origin::Listener(listener));
+            slot.map_or(Instant::FAR_FUTURE, |slot| slot.heard_at)
+        };
+        if let Some(silent) = self.few.iter().min_by_key(heard_at).copied() {
+            self.counters.displaced += 1;
+            self.lost(silent);
+        }
     }
 
     /// A connection stands: the node is told.

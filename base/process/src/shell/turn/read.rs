@@ -93,6 +93,7 @@ impl<M> Turns<'_, M> {
     fn deliver(&mut self, connection: Connection, place: Place, now: Instant) {
         let kept_bytes = waiting::kept_bytes(self.table.len());
         let Some(slot) = self.table.get(connection) else { return };
+        slot.heard_at = now;
         self.out.take_used();
         if let Place::Buffer(count) = place {
             let bytes = &self.buffer[..count];

@@ -71,7 +71,7 @@ impl<'a> Curves<'a> {
             let label = match latency.inf {
                 0 if is_single => "response time".to_owned(),
                 0 => label,
-                inf if is_single => format!("{} without answer", plural(inf, "tx")),
+                inf if is_single => format!("{} never got there", plural(inf, "tx")),
                 inf => format!("{label} ({inf} inf)"),
             };
             let (response, service) = (&latency.response, &latency.service);

@@ -1,12 +1,12 @@
 //! The two charts of the first screen of a matrix: goodput and response time against offered load, side by side.
 //!
-//! Nothing is judged here: knee and limit stand in the result.
+//! Nothing is judged here: knee and limit stand in the result. Response times are of all that were due, as thresholds and the
+//! tables beside it mean them: those of the survivors alone would look fast where most were never answered.
 
-use model::result::RunResult;
+use model::result::{Quantile, RunResult};
 
-use super::latency_limits;
-use super::percentiles::cell;
-use crate::figures::{is_thin, latency};
+use super::{Limit, latency_limits};
+use crate::figures::{is_thin_of_all_due, unconditional};
 use crate::svg::canvas::{Canvas, text_width};
 use crate::svg::plot::{Area, Places, Plot, dashed_class, end_labels, say_empty, y_labels_width};
 use crate::svg::scale::{Scale, Unit};
@@ -39,8 +39,27 @@ fn offered(it: &Shown<'_>) -> f64 {
     it.trial().rates.offered_per_s
 }
 
+/// A percentile of all that were due, with its place; none where nothing was.
+fn of_due<'a>(it: &Shown<'a>, name: &str) -> Option<(String, &'a Quantile)> {
+    let (pointer, q) = quantile(it, name).filter(|_| it.trial().counts.due > 0)?;
+    Some((format!("{}/unconditional_ns", pointer.strip_suffix("/value_ns")?), q))
+}
+
+/// Its value, which may be infinite: a scale has that at its end.
 fn value(it: &Shown<'_>, name: &str) -> Option<f64> {
-    quantile(it, name).and_then(|(_, q)| q.value_ns).map(|ns| ns as f64)
+    let (_, q) = of_due(it, name)?;
+    Some(q.unconditional_ns.map_or(f64::INFINITY, |ns| ns as f64))
+}
+
+/// The same as a cell.
+fn cell(it: &Shown<'_>, name: &str) -> FigureCell {
+    match of_due(it, name) {
+        None => FigureCell::ns(None),
+        Some((_, q)) if q.unconditional_ns.is_none() => FigureCell::words(unconditional(q)),
+        Some((pointer, q)) => {
+            FigureCell::ns(q.unconditional_ns).at(pointer).greyed(is_thin_of_all_due(q))
+        }
+    }
 }
 
 fn area(left: f64, right: f64) -> Area {
@@ -158,7 +177,19 @@ fn response(series: &[Series<'_>], result: &RunResult, note: &str) -> Figure {
     let x = Scale::from_zero(all().map(offered));
     let values: Vec<f64> =
         all().flat_map(|it| names.iter().filter_map(|name| value(it, name))).collect();
-    let y = Scale::log_around(values.iter().copied());
+    let limits = latency_limits(result);
+    let finite = || values.iter().copied().filter(|value| value.is_finite());
+    // As far away as that a line says nothing, and would press the others together.
+    let near = |limit: &&Limit| {
+        let (high, low) = (finite().fold(0.0, f64::max), finite().fold(f64::INFINITY, f64::min));
+        limit.value < high * 30.0 && limit.value > low / 30.0
+    };
+    let limits_near: Vec<&Limit> = limits.iter().filter(near).collect();
+    let far = match limits.len() - limits_near.len() {
+        0 => String::new(),
+        far => format!(" {far} threshold(s) lie far outside and are not drawn."),
+    };
+    let y = Scale::log_around(finite().chain(limits_near.iter().map(|it| it.value)));
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
     let left = y.map_or(50.0, |y| y_labels_width(y, Unit::Ns, HEIGHT - TOP - 36.0));
     let room = if is_one { 92.0 } else { names_width(series) };
@@ -173,10 +204,15 @@ fn response(series: &[Series<'_>], result: &RunResult, note: &str) -> Figure {
             }
             plot.y_axis(&mut canvas, Unit::Ns, if is_one { "" } else { "p99" });
             plot.x_axis(&mut canvas, Unit::Number, "offered, per second");
-            for limit in latency_limits(result).iter().filter(|it| it.value < y.high()) {
+            let mut places = Places::default();
+            for limit in limits_near {
                 let at = plot.y.at(limit.value);
                 canvas.line((area.left, at), (area.right(), at), "ln thin sbad d1");
                 canvas.text(area.left + 4.0, at - 4.0, "h", &limit.text);
+                let width = text_width(&limit.text) + 8.0;
+                for y in [at - 12.0, at - 8.0, at - 4.0] {
+                    places.take_line((area.left, y), (area.left + width, y));
+                }
             }
             let mut ends = Vec::new();
             for (place, series) in series.iter().enumerate() {
@@ -185,6 +221,7 @@ fn response(series: &[Series<'_>], result: &RunResult, note: &str) -> Figure {
                     ends.extend(draw_line(&mut canvas, &plot, series, (line, name), is_one));
                 }
             }
+            label_infinite(&mut canvas, &mut places, &plot, all(), names);
             end_labels(&mut canvas, area, room, ends);
         }
     }
@@ -194,8 +231,9 @@ fn response(series: &[Series<'_>], result: &RunResult, note: &str) -> Figure {
         "answer-response",
         "Response time against offered load",
         &format!(
-            "{} of each setting's response time (its middle trial), logarithmic.{interval} A hollow mark rests on fewer \
-             than ten samples; dashed lines are thresholds.{note}",
+            "{} of each setting's response time over all that were due (its middle trial), logarithmic; at the top edge \
+             where it is infinite (inf).{interval} A hollow mark rests on fewer than ten samples; dashed lines are \
+             thresholds.{far}{note}",
             names.join(" and ")
         ),
     )
@@ -216,18 +254,35 @@ fn draw_line(
     canvas.broken_line(series.points.iter().map(|(it, _)| at(it)), &dashed_class(line));
     for (it, _) in &series.points {
         let Some(place) = at(it) else { continue };
-        let few = quantile(it, name).is_some_and(|(_, q)| is_thin(q));
+        let few = of_due(it, name).is_some_and(|(_, q)| is_thin_of_all_due(q));
         let class = if few { format!("hollow s{line}") } else { format!("f{line}") };
         canvas.mark(place, line, 3.4, &class);
     }
     let (last, _) = series.points.iter().rev().find(|(it, _)| value(it, name).is_some())?;
-    let text = if is_one {
-        let ns = quantile(last, name).and_then(|(_, q)| q.value_ns);
-        format!("{name} {}", latency(ns))
-    } else {
-        series.name.clone()
+    let text = match is_one {
+        true => format!("{name} {}", unconditional(of_due(last, name)?.1)),
+        false => series.name.clone(),
     };
     Some((at(last)?, text, format!("s{line}")))
+}
+
+/// Names the points at the top edge for what they are, once where several lines meet.
+fn label_infinite<'a>(
+    canvas: &mut Canvas,
+    places: &mut Places,
+    plot: &Plot,
+    all: impl Iterator<Item = &'a Shown<'a>>,
+    names: &[&str],
+) {
+    let is_infinite =
+        |it: &&Shown<'_>| names.iter().any(|name| value(it, name).is_some_and(f64::is_infinite));
+    let mut at: Vec<f64> = all.filter(is_infinite).map(|it| plot.x.at(offered(it))).collect();
+    at.sort_by(f64::total_cmp);
+    at.dedup_by(|x, before| *x - *before < 2.0);
+    for x in at {
+        places.take_point((x, plot.area.top));
+        places.label(canvas, plot.area, (x, plot.area.top), "", "inf");
+    }
 }
 
 /// The region beyond the knee.
@@ -248,10 +303,10 @@ fn band(canvas: &mut Canvas, plot: &Plot, series: &Series<'_>) {
         .points
         .iter()
         .filter_map(|(it, _)| {
-            let (_, q) = quantile(it, "p99")?;
-            let middle = q.value_ns? as f64;
+            let (_, q) = of_due(it, "p99")?;
+            let middle = value(it, "p99")?;
             let of = |end: Option<i64>| end.map_or(middle, |ns| ns as f64);
-            Some((offered(it), of(q.low_ns), of(q.high_ns)))
+            Some((offered(it), of(q.due_low_ns), of(q.due_high_ns)))
         })
         .collect();
     let low = ends.iter().map(|(x, low, _)| plot.at(*x, *low));

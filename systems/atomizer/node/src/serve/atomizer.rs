@@ -223,6 +223,9 @@ impl Command {
         if self.options.block_interval.is_zero() {
             return Err("--block-interval-ms is at least 1".to_owned());
         }
+        if self.window == 0 || self.election.is_zero() {
+            return Err("--window and --election-timeout-ms are at least 1".to_owned());
+        }
         match (self.log, &self.data) {
             (Some(Log::Memory), Some(_)) => Err(
                 "--log memory keeps nothing: leave out --data, or name a folder in a file system \

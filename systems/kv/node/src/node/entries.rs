@@ -5,7 +5,7 @@ use process::Outputs;
 use replicated::{Refusal, Request};
 
 use super::submissions::Asked;
-use super::{ANSWERS_BYTES_MAX, ANSWERS_OF_STEP_BYTES_MAX, Event, KvNode};
+use super::{ANSWERS_BYTES_MAX, ANSWERS_OF_STEP_BYTES_MAX, Event, KvNode, SMALL_ANSWER_BYTES};
 use crate::database::group::Group;
 use crate::database::snapshot::{CHUNK_BYTES_MAX, SnapshotReader};
 use crate::database::transaction::{Malformed, Reader};
@@ -139,9 +139,10 @@ impl KvNode {
             let mut scratch = std::mem::take(&mut self.scratch);
             let mut is_cut_off = false;
             if let Some(asked) = asked.next() {
-                let room = ANSWERS_BYTES_MAX
-                    .saturating_sub(out.unsent(asked.connection))
-                    .min(ANSWERS_OF_STEP_BYTES_MAX.saturating_sub(self.answered_bytes));
+                let unused = ANSWERS_BYTES_MAX.saturating_sub(out.unsent(asked.connection));
+                let room = unused
+                    .min(ANSWERS_OF_STEP_BYTES_MAX.saturating_sub(self.answered_bytes))
+                    .max(SMALL_ANSWER_BYTES.min(unused));
                 let answers = out.send(asked.connection);
                 let start = answers.len();
                 write_results(answers, asked.number, group.count(), |out| {

@@ -38,7 +38,7 @@ static BEHAVIOURS: &[Behaviour<'static>] = &[
     Behaviour { name: "two answers", does: "answers twice at once", greets: &[], answers: &[Say(WHOLE), Say(WHOLE)], seen: BrokenBehind },
     Behaviour { name: "a second answer later", does: "answers again after a while", greets: &[], answers: &[Right, Wait(60), Right], seen: BrokenBehind },
     Behaviour { name: "an error after the answer", does: "takes its answer back", greets: &[], answers: &[Right, Say(CONFLICT)], seen: BrokenBehind },
-    Behaviour { name: "the end of the session", does: "is shut down", greets: &[], answers: &[Say(b"E\0\0\0\x18SFATAL\0C57P01\0Mbye\0\0"), Close], seen: Broken },
+    Behaviour { name: "the end of the session", does: "is shut down", greets: &[], answers: &[Say(b"E\0\0\0\x18SFATAL\0C57P01\0Mbye\0\0"), Close], seen: Failed },
     Behaviour { name: "endless answers", does: "answers without end", greets: &[], answers: &[Flood(b"", WHOLE)], seen: BrokenBehind },
     Behaviour { name: "an endless row", does: "sends a row without end", greets: &[], answers: &[Flood(b"2\0\0\0\x04D\0\x1f\xff\xff\0\x01\0\x1f\xff\xf5", b"xxxxxxxxxxxxxxxx")], seen: Broken },
     Behaviour { name: "refused", does: "refuses the transaction", greets: &[], answers: &[Say(CONFLICT_WHOLE)], seen: Failed },
