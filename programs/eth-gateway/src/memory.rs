@@ -16,8 +16,9 @@ pub struct Memory(Arc<Semaphore>);
 
 /// The part of it that is held; it is given back with this value.
 pub struct Held {
-    of: Arc<Semaphore>,
-    pieces: Option<OwnedSemaphorePermit>,
+    /// Of memory that is not everybody's; it is used first.
+    own: Option<OwnedSemaphorePermit>,
+    shared: OwnedSemaphorePermit,
     bytes: usize,
 }
 
@@ -40,26 +41,57 @@ impl Memory {
 
     /// Nothing of it yet.
     pub fn none(&self) -> Held {
-        Held { of: Arc::clone(&self.0), pieces: None, bytes: 0 }
+        Held { own: None, shared: no_piece(&self.0), bytes: 0 }
     }
+
+    /// Nothing of it yet, and as long as there is room in `own` it is taken from there.
+    pub fn none_after(&self, own: &Self) -> Held {
+        Held { own: Some(no_piece(&own.0)), ..self.none() }
+    }
+}
+
+fn no_piece(of: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    Arc::clone(of).try_acquire_many_owned(0).expect("nothing is always there")
 }
 
 impl Held {
     /// Holds so many bytes more.
     pub fn grow(&mut self, bytes: usize) -> Result<(), Full> {
         self.bytes += bytes;
-        let held = self.pieces.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = self.bytes.div_ceil(PIECE).saturating_sub(held);
-        if missing == 0 {
-            return Ok(());
+        let missing = self.bytes.div_ceil(PIECE).saturating_sub(self.pieces());
+        let mut missing = u32::try_from(missing).map_err(|_| Full)?;
+        if let Some(own) = &mut self.own {
+            let there = own.semaphore().available_permits();
+            let there = u32::try_from(there).unwrap_or(u32::MAX).min(missing);
+            // Another request may have taken it meanwhile.
+            if let Ok(more) = Arc::clone(own.semaphore()).try_acquire_many_owned(there) {
+                own.merge(more);
+                missing -= there;
+            }
         }
-        let missing = u32::try_from(missing).map_err(|_| Full)?;
-        let more = Arc::clone(&self.of).try_acquire_many_owned(missing).map_err(|_| Full)?;
-        match &mut self.pieces {
-            Some(pieces) => pieces.merge(more),
-            none => *none = Some(more),
-        }
+        let of = Arc::clone(self.shared.semaphore());
+        // Where nothing is missing nothing is taken.
+        self.shared.merge(of.try_acquire_many_owned(missing).map_err(|_| Full)?);
         Ok(())
+    }
+
+    /// Gives so many bytes back, those that are everybody's first.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        let mut spare = self.pieces().saturating_sub(self.bytes.div_ceil(PIECE));
+        for held in std::iter::once(&mut self.shared).chain(&mut self.own) {
+            let count = spare.min(held.num_permits());
+            drop(held.split(count));
+            spare -= count;
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn pieces(&self) -> usize {
+        self.shared.num_permits() + self.own.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
     }
 }
 
@@ -108,5 +140,21 @@ mod tests {
         drop(other);
         assert!(memory.none().grow(2 * PIECE).is_ok());
         assert!(memory.none().grow(usize::MAX / 2).is_err());
+    }
+
+    /// Claim: own memory is used before the shared one, stays where all others have taken that, and comes back last.
+    #[test]
+    fn own_memory() {
+        let (memory, own) = (Memory::new(2 * PIECE), Memory::new(PIECE));
+        let mut greedy = memory.none();
+        greedy.grow(2 * PIECE).expect("there is room");
+        let mut held = memory.none_after(&own);
+        assert!(held.grow(PIECE).is_ok() && memory.none_after(&own).grow(1).is_err());
+        drop(greedy);
+        assert!(held.grow(PIECE + 1).is_ok() && memory.none().grow(1).is_err());
+        held.shrink(PIECE + 1);
+        assert!(memory.none().grow(2 * PIECE).is_ok() && own.none().grow(1).is_err());
+        held.shrink(PIECE);
+        assert!(held.bytes() == 0 && own.none().grow(PIECE).is_ok());
     }
 }

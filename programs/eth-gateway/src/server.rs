@@ -44,8 +44,10 @@ const DESCRIPTORS: u64 = 256;
 /// Requests at once on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 100;
 
-/// All bodies of requests that are held have this much memory together: as many small ones as there may be connections.
+/// All bodies of requests that are held have this much memory together, beyond what each connection has.
 const BODIES_BYTES_MAX: usize = 128 << 20;
+/// The bodies of one connection have this much that no other one can take: as much as a head.
+const OWN_BYTES_MAX: usize = HEAD_BYTES_MAX;
 
 /// Shared by all connections.
 pub struct Serving {
@@ -83,12 +85,14 @@ struct Caller {
 struct Place {
     _permit: OwnedSemaphorePermit,
     gateway: Arc<Gateway>,
+    bodies: Memory,
 }
 
 impl Place {
     fn new(permit: OwnedSemaphorePermit, gateway: &Arc<Gateway>) -> Arc<Self> {
         gateway.metrics.opened();
-        Arc::new(Self { _permit: permit, gateway: Arc::clone(gateway) })
+        let (gateway, bodies) = (Arc::clone(gateway), Memory::new(OWN_BYTES_MAX));
+        Arc::new(Self { _permit: permit, gateway, bodies })
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use clock::{Clock, Instant};
 
 use identity::Pinned;
-use one::Upstream;
+use one::{Ended, Upstream};
 
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -95,7 +95,7 @@ impl Upstreams {
         let is_change = call.is_change();
         for node in order {
             left -= 1;
-            let answer = node.upstream.ask(call.clone()).await;
+            let Ended { answer, was_sent } = node.upstream.ask(call.clone()).await;
             match answer {
                 Err(failure) if failure.is_of_node() => {
                     node.failed(self.clock.now());
@@ -103,7 +103,7 @@ impl Upstreams {
                         return Err(unknown.unwrap_or(failure));
                     }
                     self.metrics.failed_over();
-                    if is_change && failure.is_unknown() {
+                    if is_change && was_sent && failure.is_unknown() {
                         unknown.get_or_insert(failure);
                     }
                 }
@@ -127,7 +127,7 @@ impl Known {
 impl Node for Upstreams {
     fn ask(&self, call: Call) -> Asked<'_> {
         match &self.nodes[..] {
-            [only] => Box::pin(only.upstream.ask(call)),
+            [only] => Box::pin(async { only.upstream.ask(call).await.answer }),
             _ => Box::pin(self.ask_in_order(call)),
         }
     }

@@ -279,16 +279,7 @@ impl Storage {
     /// Writes the pieces of an object where they are missing. Nothing is overwritten.
     pub async fn repair(&self, name: &str, whole: &[u8]) -> Repaired {
         let each = self.buckets.iter().zip(split(self.code, name, whole));
-        let each = each.map(|(bucket, piece)| async move {
-            match self.get(bucket, &Path::from(name)).await {
-                Ok(Some(there)) => Repaired { well: usize::from(there == piece), written: 0 },
-                Ok(None) if self.create(bucket, name, &piece.into()).await.is_ok() => {
-                    bucket.counts.repaired.fetch_add(1, Relaxed);
-                    Repaired { well: 1, written: 1 }
-                }
-                _ => Repaired::default(),
-            }
-        });
+        let each = each.map(|(bucket, piece)| self.repair_in(bucket, name, piece));
         let each = futures_util::future::join_all(each).await;
         each.iter().fold(Repaired::default(), |sum, it| Repaired {
             well: sum.well + it.well,
@@ -296,13 +287,46 @@ impl Storage {
         })
     }
 
+    async fn repair_in(&self, bucket: &Bucket, name: &str, piece: Vec<u8>) -> Repaired {
+        match self.get(bucket, &Path::from(name)).await {
+            Ok(Some(there)) => Repaired { well: usize::from(there == piece), written: 0 },
+            Ok(None) if self.create(bucket, name, &piece.into()).await.is_ok() => {
+                bucket.counts.repaired.fetch_add(1, Relaxed);
+                Repaired { well: 1, written: 1 }
+            }
+            _ => Repaired::default(),
+        }
+    }
+
     /// Stores an object that may be there: what buckets have of it is read and counts if it is the right piece, and only what is
-    /// missing is written.
+    /// missing is written. Returns as soon as enough buckets have their piece, as [`Self::store`] does.
     ///
     /// # Errors
     /// Those of [`Self::store`].
     pub async fn ensure(self: &Arc<Self>, name: &str, whole: &[u8]) -> Result<(), Unavailable> {
-        if self.repair(name, whole).await.well >= self.acknowledge {
+        let (ended, mut ends) = mpsc::channel(self.buckets.len());
+        for (bucket, piece) in self.buckets.iter().zip(split(self.code, name, whole)) {
+            let (storage, bucket) = (Arc::clone(self), Arc::clone(bucket));
+            let (ended, name) = (ended.clone(), name.to_owned());
+            tokio::spawn(async move {
+                let Ok(_waits) = bucket.waiting.try_acquire() else {
+                    bucket.counts.left_out.fetch_add(1, Relaxed);
+                    return bucket.keep_missed(&name, piece.into());
+                };
+                let repaired = storage.repair_in(&bucket, &name, piece).await;
+                // The waiting side is gone when enough were quicker.
+                let _ = ended.send(repaired.well).await;
+            });
+        }
+        drop(ended);
+        let mut well = 0;
+        while let Some(more) = ends.recv().await {
+            well += more;
+            if well == self.acknowledge && self.is_hedged {
+                return Ok(());
+            }
+        }
+        if well >= self.acknowledge {
             return Ok(());
         }
         self.store(name, whole).await
@@ -488,12 +512,32 @@ fn without_queries(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const NAME: &str = "batch/00";
+    const WHOLE: &[u8] = b"a batch";
+
+    /// A bucket of the ledger's file: a folder beside it.
+    fn folder_of(it: usize) -> String {
+        format!("[[bucket]]\nprovider = \"local\"\nbucket = \"b{it}\"\n")
+    }
+
+    /// The ledger of a file in this folder, with what stands in its first buckets.
+    fn opened(folder: &std::path::Path, text: &str, there: &[&[u8]]) -> Arc<Storage> {
+        let key = "ab".repeat(32);
+        let keys = format!("name = \"a\"\n[keys]\ntimestamp = \"{key}\"\nsequencer = \"{key}\"\n");
+        let file = folder.join("ledger.toml");
+        std::fs::write(&file, format!("{keys}[storage]\n{text}")).unwrap();
+        for (it, there) in there.iter().enumerate() {
+            let place = folder.join(format!("b{it}")).join(NAME);
+            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+            std::fs::write(place, there).unwrap();
+        }
+        Storage::open(&Config::read(&file).unwrap(), Clock::start()).unwrap()
+    }
+
     /// Claim: an object that is ensured is in as many buckets as have to acknowledge it: one full copy that was there is not
     /// enough, nor are as many pieces as rebuild it; what else stands under its name counts for nothing and stays.
     #[test]
     fn ensured() {
-        let (name, whole) = ("batch/00", b"a batch");
-        let key = "ab".repeat(32);
         let runtime = crate::lifecycle::runtime().unwrap();
         for (lines, rightly, wrongly, acknowledge) in [
             ("full_copies = true", 1, 0, 3),
@@ -503,30 +547,43 @@ mod tests {
             ("acknowledge = 4", 3, 3, 4),
         ] {
             let folder = tempfile::tempdir().unwrap();
-            let place = |it: usize| folder.path().join(format!("b{it}"));
-            let buckets: String = (0..6)
-                .map(|it| format!("[[bucket]]\nprovider = \"local\"\nbucket = \"b{it}\"\n"))
-                .collect();
-            let text = format!(
-                "name = \"a\"\n[keys]\ntimestamp = \"{key}\"\nsequencer = \"{key}\"\n[storage]\n{lines}\n{buckets}"
-            );
-            let file = folder.path().join("ledger.toml");
-            std::fs::write(&file, text).unwrap();
-            let config = Config::read(&file).unwrap();
-            let pieces = split(config.code(), name, whole);
-            for (it, piece) in pieces.iter().enumerate().take(rightly + wrongly) {
-                std::fs::create_dir_all(place(it).join("batch")).unwrap();
-                let there = if it < rightly { &piece[..] } else { b"another" };
-                std::fs::write(place(it).join(name), there).unwrap();
-            }
-            let storage = Storage::open(&config, Clock::start()).unwrap();
-            let ensured = runtime.block_on(storage.ensure(name, whole));
+            let buckets: String = (0..6).map(folder_of).collect();
+            let text = format!("{lines}\n{buckets}");
+            let pieces = split(opened(folder.path(), &text, &[]).code, NAME, WHOLE);
+            let right = pieces.iter().take(rightly).map(|piece| &piece[..]);
+            let there: Vec<&[u8]> = right.chain(vec![&b"another"[..]; wrongly]).collect();
+            let storage = opened(folder.path(), &text, &there);
+            let ensured = runtime.block_on(storage.ensure(NAME, WHOLE));
             assert_eq!(ensured.is_ok(), 6 - wrongly >= acknowledge, "{lines}: {ensured:?}");
             let is_well = |it: &usize| {
-                std::fs::read(place(*it).join(name)).is_ok_and(|there| there == pieces[*it])
+                let place = folder.path().join(format!("b{it}")).join(NAME);
+                std::fs::read(place).is_ok_and(|there| there == pieces[*it])
             };
-            assert_eq!((0..6).filter(is_well).count(), 6 - wrongly, "{lines}");
+            let well = || (0..6).filter(is_well).count();
+            // Those that are not waited for get theirs in the background.
+            let mut waits = (0..6_000).map(|_| std::thread::sleep(Duration::from_millis(10)));
+            while well() < 6 - wrongly && waits.next().is_some() {}
+            assert_eq!(well(), 6 - wrongly, "{lines}");
         }
+    }
+
+    /// Claim: an object is ensured without waiting for a bucket that takes connections and never answers.
+    #[test]
+    fn ensured_beside_a_bucket_that_hangs() {
+        let folder = tempfile::tempdir().unwrap();
+        let hung = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = hung.local_addr().unwrap();
+        let buckets: String = (0..5).map(folder_of).collect();
+        let text = format!(
+            "attempt_ms_max = 600000\n{buckets}[[bucket]]\nprovider = \"aws\"\nbucket = \"b5\"\nendpoint = \"http://{address}\"\n"
+        );
+        let pieces = split(opened(folder.path(), &text, &[]).code, NAME, WHOLE);
+        let there: Vec<&[u8]> = pieces.iter().take(5).map(|piece| &piece[..]).collect();
+        let storage = opened(folder.path(), &text, &there);
+        let runtime = crate::lifecycle::runtime().unwrap();
+        assert_eq!(runtime.block_on(storage.ensure(NAME, WHOLE)), Ok(()));
+        // It is still being asked.
+        assert_eq!(storage.buckets[5].counts.get_failed.load(Relaxed), 0);
     }
 
     /// Claim: an error of S3 keeps its words, and the query of an address, which may hold a signature, is cut.

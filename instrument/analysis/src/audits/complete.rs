@@ -87,7 +87,7 @@ pub(super) fn audit(evidence: &Evidence<'_>) -> Finding {
     }
 }
 
-/// Where rows are missing of what was sent, a ledger seems to hold what nobody submitted.
+/// A ledger seems to hold what was never submitted where rows of it are missing.
 fn of_fates_too() -> impl Iterator<Item = Voided> {
     ALL_OF_ROWS.into_iter().chain([Voided::either(Family::Fates)])
 }

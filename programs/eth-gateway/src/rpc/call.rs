@@ -53,7 +53,7 @@ impl Call {
     /// True if it changes the node: asked for the second time, a node refuses what it has taken the first time.
     #[must_use]
     pub fn is_change(&self) -> bool {
-        self.method == "eth_sendRawTransaction"
+        self.method.starts_with("eth_send")
     }
 
     /// True if it may share a post with others. A call that changes the node never does: a post whose answer is too large is sent
@@ -125,7 +125,7 @@ impl Failure {
         !matches!(self, Self::Refused { .. } | Self::TooLarge | Self::Busy)
     }
 
-    /// True if the node may have done what it was asked for, though it has not said so.
+    /// True if the node may have done what was sent to it, though it has not said so.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Late | Self::Unreachable(_) | Self::Garbage(_))
@@ -145,5 +145,25 @@ impl Failure {
             Self::Busy => "busy",
             Self::OtherChain(_) => "other_chain",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Claim: every method that sends a transaction changes the node and shares no post with others.
+    #[test]
+    fn changes() {
+        for method in [
+            "eth_sendRawTransaction",
+            "eth_sendRawTransactionSync",
+            "eth_sendRawTransactionConditional",
+        ] {
+            let call = Call::new(method, "[]".to_owned());
+            assert!(call.is_change() && !call.is_shared(), "{method}");
+        }
+        let call = Call::new("eth_getBalance", "[]".to_owned());
+        assert!(!call.is_change() && call.is_shared());
     }
 }

@@ -54,7 +54,7 @@ pub async fn respond(
     };
     let path = target.split('?').next().unwrap_or(target);
     let (method, headers) = (&head.method, &head.headers);
-    let asked = Asked { target, path, form, method, headers, peer, began };
+    let asked = Asked { target, path, form, method, headers, peer, place, began };
     let (route, mut answered) = answer(serving, &asked, body, &mut spent).await;
     serving.origins.allow(&head.headers, answered.headers_mut(), head.method == Method::OPTIONS);
     represent::represent(&head.headers, &mut answered);
@@ -79,6 +79,7 @@ struct Asked<'a> {
     method: &'a Method,
     headers: &'a hyper::HeaderMap,
     peer: SocketAddr,
+    place: &'a Place,
     began: Instant,
 }
 
@@ -183,11 +184,12 @@ fn upgrade(
 /// room beside all others.
 async fn read(
     serving: &Serving,
+    place: &Place,
     body: Incoming,
     bytes_max: usize,
     wanted: &'static str,
 ) -> Result<(Bytes, Held), Problem> {
-    let mut held = serving.bodies.none();
+    let mut held = serving.bodies.none_after(&place.bodies);
     let taken = memory::take(body, bytes_max, &mut held);
     match tokio::time::timeout(serving.head_timeout, taken).await {
         Ok(Ok(body)) => Ok((body, held)),
@@ -211,7 +213,7 @@ async fn rpc(
         Err(problem) => return answers::problem(&problem),
     };
     let wanted = "JSON-RPC calls of up to 1 MiB";
-    let (body, _held) = match read(serving, body, RPC_BYTES_MAX, wanted).await {
+    let (body, _held) = match read(serving, asked.place, body, RPC_BYTES_MAX, wanted).await {
         Ok(read) => read,
         Err(problem) => return answers::problem(&problem),
     };
@@ -240,7 +242,7 @@ async fn send(
     if let Err(problem) = let_in(serving, asked.headers, asked.peer, (1, asked.began)) {
         return answers::problem(&problem);
     }
-    let (body, _held) = match read(serving, body, RPC_BYTES_MAX, WANTED).await {
+    let (body, _held) = match read(serving, asked.place, body, RPC_BYTES_MAX, WANTED).await {
         Ok(read) => read,
         Err(problem) => return answers::problem(&problem),
     };
@@ -311,7 +313,7 @@ async fn token(serving: &Serving, asked: &Asked<'_>, body: Incoming) -> Answered
     if asked.method != Method::POST {
         return answers::methods(POSTED, asked.method == Method::OPTIONS);
     }
-    let token = match read(serving, body, TOKEN_REQUEST_BYTES_MAX, "").await {
+    let token = match read(serving, asked.place, body, TOKEN_REQUEST_BYTES_MAX, "").await {
         Ok((body, _)) => serving.signed.token(&body, WallTime::now()),
         Err(Problem::NoBody(_)) => Err(Unsigned::NoMessage),
         Err(problem) => return answers::problem(&problem),

@@ -1,5 +1,7 @@
 //! JSON-RPC over a WebSocket (RFC 6455): calls as over HTTP, and new heads for those who subscribe to them.
 
+mod counted;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
+use counted::{Coming, Counted};
+
 use super::limits::Client;
 use super::{Place, Serving};
 use crate::answers::Answered;
@@ -34,6 +38,10 @@ const UNDER_WAY_MAX: usize = 32;
 const WAITING_MAX: usize = 256;
 /// Subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 16;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 4 << 10;
+/// The head of a ping or a pong, its mask included.
+const CONTROL_HEAD_BYTES: usize = 6;
 /// How often the head is looked for while a client has subscribed.
 const HEAD_EVERY: Duration = Duration::from_millis(500);
 
@@ -66,11 +74,13 @@ pub fn agree(
     tokio::spawn(async move {
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
             let config = WebSocketConfig::default()
+                .read_buffer_size(READ_BYTES)
                 .max_message_size(Some(RPC_BYTES_MAX))
                 .max_frame_size(Some(RPC_BYTES_MAX));
-            let io = TokioIo::new(upgraded);
+            let coming = Coming::new(serving.bodies.none_after(&place.bodies));
+            let io = Counted::new(TokioIo::new(upgraded), &coming);
             let stream = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-            serve(&serving, stream, client, ended).await;
+            serve(&serving, stream, (client, coming, &place), ended).await;
         }
         drop(place);
     });
@@ -80,7 +90,7 @@ pub fn agree(
 async fn serve<S>(
     serving: &Arc<Serving>,
     stream: WebSocketStream<S>,
-    client: Client,
+    (client, coming, place): (Client, Coming, &Place),
     mut ended: watch::Receiver<bool>,
 ) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -107,20 +117,28 @@ async fn serve<S>(
                 }
             }
             message = incoming.next(), if under_way.available_permits() > 0 => {
-                is_heard = true;
                 let text = match message {
                     Some(Ok(Message::Text(text))) => Bytes::from(text),
                     Some(Ok(Message::Binary(bytes))) => bytes,
                     // Pings are answered by the library.
-                    Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => break,
+                    Some(Ok(Message::Ping(bytes) | Message::Pong(bytes))) => {
+                        let mut held = coming.held();
+                        held.shrink(CONTROL_HEAD_BYTES + bytes.len());
+                        // More than was read ahead is a message that does not end.
+                        is_heard |= held.bytes() <= READ_BYTES;
+                        continue;
+                    }
+                    Some(Ok(Message::Close(_) | Message::Frame(_)) | Err(_)) | None => break,
                 };
+                is_heard = true;
+                let none = serving.bodies.none_after(&place.bodies);
+                let mut held = std::mem::replace(&mut *coming.held(), none);
                 if let Some(reply) = subscribed.answer(serving, &text, &replies) {
                     let _ = replies.try_send(reply);
                     continue;
                 }
-                let mut held = serving.bodies.none();
-                if held.grow(text.len()).is_err() {
+                // All of it was counted when it came, with room or without.
+                if held.grow(0).is_err() {
                     let id = json::member(&text, "id").unwrap_or(b"null");
                     let _ = replies.try_send(failed(id, -32005, "more is asked than there is room for"));
                     continue;

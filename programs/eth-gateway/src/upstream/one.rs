@@ -1,6 +1,6 @@
 //! One node: its limiter, its batches and its connections.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,10 +33,23 @@ struct Batching {
     posts: AtomicUsize,
 }
 
+/// The end of a call.
+pub struct Ended {
+    pub answer: Answer,
+    /// Without an answer: the node may have got the call.
+    pub was_sent: bool,
+}
+
+impl Ended {
+    fn unsent(failure: Failure) -> Self {
+        Self { answer: Err(failure), was_sent: false }
+    }
+}
+
 /// A call and who waits for it.
 struct Waiting {
     call: Call,
-    answer: oneshot::Sender<Answer>,
+    ended: oneshot::Sender<Ended>,
 }
 
 impl Upstream {
@@ -67,10 +80,12 @@ impl Upstream {
     }
 
     /// Asks the node one thing.
-    pub async fn ask(self: &Arc<Self>, call: Call) -> Answer {
-        self.admitted().await?;
-        let (answer, answered) = oneshot::channel();
-        let waiting = Waiting { call, answer };
+    pub async fn ask(self: &Arc<Self>, call: Call) -> Ended {
+        if let Err(failure) = self.admitted().await {
+            return Ended::unsent(failure);
+        }
+        let (ended, ends) = oneshot::channel();
+        let waiting = Waiting { call, ended };
         match &self.batching {
             Some(batching) if waiting.call.is_shared() => self.gather(batching, waiting),
             _ => {
@@ -78,7 +93,7 @@ impl Upstream {
                 tokio::spawn(async move { this.send(vec![waiting]).await });
             }
         }
-        answered.await.unwrap_or(Err(Failure::Busy))
+        ends.await.unwrap_or_else(|_| Ended::unsent(Failure::Busy))
     }
 
     /// Waits for the turn that the limiter's allowance gives.
@@ -139,7 +154,9 @@ impl Upstream {
             posts.fetch_add(1, Relaxed);
         }
         let all: Vec<Call> = calls.iter().map(|waiting| waiting.call.clone()).collect();
-        let answers = self.exchange(&all, speed).await;
+        let was_sent = AtomicBool::new(false);
+        let answers = self.exchange(&all, speed, &was_sent).await;
+        let was_sent = was_sent.into_inner();
         if let Some(posts) = posts {
             posts.fetch_sub(1, Relaxed);
         }
@@ -148,23 +165,23 @@ impl Upstream {
                 self.metrics.failed(failure.word());
             }
             // A client that has gone away needs none.
-            let _ = waiting.answer.send(answer);
+            let _ = waiting.ended.send(Ended { answer, was_sent });
         }
     }
 
     /// The answers of one post. The bound for an answer is one call's: where a batch's is larger its halves are asked for
     /// by themselves.
-    async fn exchange(&self, calls: &[Call], speed: Speed) -> Vec<Answer> {
+    async fn exchange(&self, calls: &[Call], speed: Speed, was_sent: &AtomicBool) -> Vec<Answer> {
         self.metrics.posted(calls.iter().map(|call| call.method.as_ref()));
-        let received = match self.pool.post(body(calls), speed).await {
+        let received = match self.pool.post(body(calls), speed, was_sent).await {
             Ok(Posted::Answered(received)) => received,
             Ok(Posted::Limited(stated)) => {
                 return calls.iter().map(|_| self.answer(Reply::Limited(stated))).collect();
             }
             Err(Failure::TooLarge) if calls.len() > 1 => {
                 let (left, right) = calls.split_at(calls.len() / 2);
-                let mut answers = Box::pin(self.exchange(left, speed)).await;
-                answers.extend(Box::pin(self.exchange(right, speed)).await);
+                let mut answers = Box::pin(self.exchange(left, speed, was_sent)).await;
+                answers.extend(Box::pin(self.exchange(right, speed, was_sent)).await);
                 return answers;
             }
             Err(failure) => return calls.iter().map(|_| Err(failure.clone())).collect(),

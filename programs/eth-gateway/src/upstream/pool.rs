@@ -1,5 +1,6 @@
 //! Connections to the node: kept and used again, no more than a bound of them, and every answer bounded in time and size.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -96,20 +97,27 @@ impl Pool {
         })
     }
 
-    /// Posts one body and gives what comes back.
-    pub async fn post(&self, body: Bytes, speed: Speed) -> Result<Posted, Failure> {
+    /// Posts one body and gives what comes back. `was_sent` is true from where the node may have got it: a connection that
+    /// does not come to stand, or is of another chain, has sent nothing.
+    pub async fn post(
+        &self,
+        body: Bytes,
+        speed: Speed,
+        was_sent: &AtomicBool,
+    ) -> Result<Posted, Failure> {
         let places = if speed == Speed::Slow { &self.slow } else { &self.quick };
         let Ok(place) = timeout(self.wait_max, places.acquire()).await else {
             return Err(Failure::Busy);
         };
         let _place = place.map_err(|_| Failure::Busy)?;
-        timeout(self.answer_max, self.exchange(body)).await.unwrap_or(Err(Failure::Late))
+        timeout(self.answer_max, self.exchange(body, was_sent)).await.unwrap_or(Err(Failure::Late))
     }
 
-    async fn exchange(&self, body: Bytes) -> Result<Posted, Failure> {
+    async fn exchange(&self, body: Bytes, was_sent: &AtomicBool) -> Result<Posted, Failure> {
         let mut request = self.request(body)?;
         // A kept connection may have ended while it was idle. What was not sent on it is sent on another.
         while let Some(mut connection) = self.take_idle() {
+            was_sent.store(true, Relaxed);
             match connection.try_send_request(request).await {
                 Ok(response) => {
                     let received = self.receive(response).await?;
@@ -117,7 +125,10 @@ impl Pool {
                     return Ok(Posted::Answered(received));
                 }
                 Err(mut error) => match error.take_message() {
-                    Some(unsent) => request = unsent,
+                    Some(unsent) => {
+                        was_sent.store(false, Relaxed);
+                        request = unsent;
+                    }
                     None => return Err(unreachable(error.error())),
                 },
             }
@@ -130,6 +141,7 @@ impl Pool {
         {
             return Ok(Posted::Limited(stated));
         }
+        was_sent.store(true, Relaxed);
         let response =
             connection.send_request(request).await.map_err(|error| unreachable(&error))?;
         let received = self.receive(response).await?;

@@ -175,7 +175,7 @@ fn a_transaction_is_sent_once() {
 }
 
 /// Claim: where the first of two nodes may have taken a transaction and did not say so, the second one's refusal is not
-/// given as the answer: it may know it from the first.
+/// given as the answer: it may know it from the first. Where nothing was sent to the first, it is the answer.
 #[test]
 fn a_transaction_that_may_have_been_taken() {
     let late = Played::start(|method, _| {
@@ -196,5 +196,18 @@ fn a_transaction_that_may_have_been_taken() {
     let answer = post(&Program::start(&words), "/tx", &raw);
     assert_eq!(answer.says(), (504, "late"), "{answer:?}");
     assert_eq!(late.posts_of("eth_sendRawTransaction").len(), 1);
+    // To one that takes no connection, or is silent when it is asked for its chain, nothing was sent.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let addresses = [&silent, &closed].map(|it| it.local_addr().expect("it is bound"));
+    drop(closed);
+    for first in addresses {
+        let both = format!("http://{first}/,http://{}/", second.address);
+        let words = ["--listen", "127.0.0.1:0", "--upstream", &both, "--upstream-timeout", "1s"];
+        // Followed, the first may be known to be down, and asked last.
+        let words = [&words[..], &["--latest", "false"]].concat();
+        let answer = post(&Program::start(&words), "/tx", &raw);
+        assert_eq!(answer.says(), (422, "refused"), "{first}: {answer:?}");
+    }
     assert!(second.posts_of("eth_sendRawTransaction").len() > 1, "the second was not asked");
 }
