@@ -99,7 +99,7 @@ fn text_of(key: &str, text: &str, folder: &Path) -> Result<(), String> {
     }
     match key {
         "targets_text" => bodies_of(text, folder),
-        // What such a file imports is opened by the compiler, whatever it is.
+        // The compiler opens all that such a file imports, whatever it is.
         "proto" | "import" => Err(format!(
             "--sandbox reads no .proto file, which may import any, and `{key}` names one; leave it out where the server reflects"
         )),

@@ -70,7 +70,7 @@ impl Held {
             }
         }
         let of = Arc::clone(self.shared.semaphore());
-        // Where nothing is missing nothing is taken.
+        // If nothing is missing nothing is taken.
         self.shared.merge(of.try_acquire_many_owned(missing).map_err(|_| Full)?);
         Ok(())
     }

@@ -106,7 +106,7 @@ pub(super) fn read(
         }
     });
     if again.was_cut {
-        // What the first reading found is not known of the second, and its file is overwritten.
+        // It says nothing of what the first reading lacked, whose file is overwritten.
         return again;
     }
     LedgerFacts { second: Some(second), ..again }
