@@ -5,7 +5,7 @@ use consensus::{Config, Members, ReplicaId};
 /// Where a group lies in its node.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What state machine it is of: a replica of another one is refused.
+    /// The state machine that it is of: a replica of another one is refused.
     pub service: u64,
     /// Drawn at random in each life: what an empty folder is known by from then on.
     pub disk: u64,

@@ -9,7 +9,7 @@ use model::facts::ClockExchange;
 
 use crate::messages::{Counts, Finished, Incoming, Job, Order, Said, decode, encode};
 use crate::nats::{Nats, Publisher, Server};
-use crate::{AgentsError, Exchange, STAMP_MAX_NS, agent_subject, call_subject, run_subject};
+use crate::{AgentsError, Exchange, agent_subject, call_subject, run_subject};
 
 /// How long agents may take to answer a call.
 const GATHER_MAX: Duration = Duration::from_secs(10);
@@ -488,7 +488,7 @@ impl<'a> Following<'a> {
                 self.asked.remove(&number);
                 let (asked_ns, back_ns) = (asked.as_ns(), message.at.as_ns());
                 let found = Exchange { asked_ns, heard_ns, answered_ns, back_ns }.result();
-                let within = |ns: i64| ns.unsigned_abs() < STAMP_MAX_NS;
+                let within = |ns: i64| ns.unsigned_abs() < model::STAMP_MAX_NS;
                 if !within(found.offset_ns) || !within(found.error_ns) {
                     let why = format!(
                         "expected its clock within 36 years of this one, got {heard_ns} and {answered_ns} ns"

@@ -18,8 +18,6 @@ pub use exchange::Exchange;
 const SUBJECT: &str = "assay";
 /// The most agents of one run: a row has eight bits for its worker.
 pub const AGENTS_MAX: u32 = 255;
-/// Stamps and offsets of clocks are less than this, thirty-six years in nanoseconds, so that no difference of two overflows.
-pub const STAMP_MAX_NS: u64 = 1 << 60;
 /// The longest name of a group.
 const GROUP_LENGTH_MAX: usize = 64;
 

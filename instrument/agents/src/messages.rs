@@ -10,7 +10,7 @@ use model::{NO_STAMP, Seed};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentsError, STAMP_MAX_NS};
+use crate::AgentsError;
 
 /// The version of these messages; another one is refused by name.
 pub const VERSION: &str = "assay.agents/1";
@@ -138,7 +138,7 @@ pub struct Finished {
 impl Finished {
     /// Every moment is one that a trial can have.
     pub(crate) fn is_plausible(&self) -> bool {
-        let within = |ns: i64| ns.unsigned_abs() < STAMP_MAX_NS;
+        let within = |ns: i64| ns.unsigned_abs() < model::STAMP_MAX_NS;
         let LoadFacts { cut_at, drain_end, wall_step_ns, .. } = &self.facts;
         cut_at.is_none_or(within)
             && (*drain_end == NO_STAMP || within(*drain_end))

@@ -18,7 +18,7 @@ use record::StageSecond;
 use stats::carry::Carry;
 
 use crate::audits::{self, Evidence};
-use crate::figures::block::{BLOCK_ROWS, is_plausible};
+use crate::figures::block::BLOCK_ROWS;
 use crate::figures::grid::Cells;
 use crate::figures::known::Known;
 use crate::figures::part::Part;
@@ -110,7 +110,7 @@ impl<'a> TrialAnalysis<'a> {
         let mut count = 0;
         for row in rows {
             self.figures.all.row(row);
-            if is_plausible(row) {
+            if row.is_plausible() {
                 plausible[count] = row;
                 count += 1;
             } else {

@@ -28,6 +28,6 @@ pub use clock::{Instant, WallTime};
 pub use final_stages::FinalStages;
 pub use observation::{OBSERVATION_BYTES_MAX, Observation, Observations};
 pub use outcome::{Class, Outcome};
-pub use row::{NO_STAMP, PROBE_BASE, Row, STAGES_MAX, Stamp, TxId};
+pub use row::{NO_STAMP, PROBE_BASE, Row, STAGES_MAX, STAMP_MAX_NS, Stamp, TxId};
 pub use seed::Seed;
 pub use visible::{is_invisible, visible, visible_lines};

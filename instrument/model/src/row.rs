@@ -68,7 +68,25 @@ pub struct Row {
     pub bytes_in: u32,
 }
 
+/// No stamp of a trial lies this far from its start, before or after: thirty-six years, in nanoseconds. Differences of those that
+/// are nearer cannot overflow.
+pub const STAMP_MAX_NS: u64 = 1 << 60;
+
 impl Row {
+    /// True where every stamp is one that a trial can have. A record of others is damaged, and never computed with.
+    #[inline]
+    #[must_use]
+    pub fn is_plausible(&self) -> bool {
+        let within = |stamp: i64| stamp.unsigned_abs() < STAMP_MAX_NS;
+        let absent_or_within = |stamp: i64| stamp == NO_STAMP || within(stamp);
+        within(self.due)
+            && within(self.end)
+            && absent_or_within(self.sent)
+            && (within(self.ready) || (self.ready == NO_STAMP && self.sent == NO_STAMP))
+            && self.marks.into_iter().all(absent_or_within)
+            && absent_or_within(self.receive_lag)
+    }
+
     /// A row that says nothing: what is made by hand, or read column by column, begins with it.
     pub const EMPTY: Self = Self {
         tx: 0,

@@ -470,7 +470,6 @@ impl BedControl {
             let _ = self.kill(name);
         }
         let cut = self.await_end(name).and_then(|()| disks.cut(name, loss));
-        // It may be started again, and is to find its disk at work.
         cut.or_else(|error| disks.go_on(name).and(Err(error)))
     }
 

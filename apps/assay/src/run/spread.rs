@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use agents::AGENTS_MAX;
 use agents::coordinator::{Ended, Follower, Spread, Untaken};
 use agents::messages::{Counts, Job};
 use agents::nats::{Credentials, Server};
-use agents::{AGENTS_MAX, STAMP_MAX_NS};
 use clock::{Clock, Instant};
 use load::schedule::{DueTimes, Window, is_saturating};
 use load::{LiveSnapshot, Loaded, Part, Phase, RowSink as _, Setup};
 use model::facts::{AgentFacts, LoadFacts};
 use model::plan::{Arrivals, Plan, SettingPlan};
-use model::{FinalStages, NO_STAMP, Row};
+use model::{FinalStages, Row};
 use record::{PartLog, RecordError};
 use testbed::{NodeSpec, PassingFolder, Testbed, install};
 
@@ -351,7 +351,7 @@ impl Parts {
     fn take(&mut self, part: u32, bytes: &[u8]) -> Result<Vec<Row>, Untaken> {
         let part = usize::try_from(part).expect("few agents");
         let rows = self.logs[part].append(bytes).map_err(untaken)?;
-        if let Some(Row { tx, due, end, .. }) = rows.iter().find(|row| !is_plausible(row)) {
+        if let Some(Row { tx, due, end, .. }) = rows.iter().find(|row| !row.is_plausible()) {
             return Err(Untaken::Wrong(format!(
                 "expected stamps within 36 years of the start, got transaction {tx} due at {due} and over at {end} ns"
             )));
@@ -360,18 +360,6 @@ impl Parts {
         self.taken[part] += rows.len() as u64;
         Ok(rows)
     }
-}
-
-/// Every stamp is one that a trial can have, so that differences of them cannot overflow.
-fn is_plausible(row: &Row) -> bool {
-    let within = |stamp: i64| stamp.unsigned_abs() < STAMP_MAX_NS;
-    let absent_or_within = |stamp: i64| stamp == NO_STAMP || within(stamp);
-    within(row.due)
-        && within(row.end)
-        && absent_or_within(row.sent)
-        && (within(row.ready) || (row.ready == NO_STAMP && row.sent == NO_STAMP))
-        && row.marks.into_iter().all(absent_or_within)
-        && absent_or_within(row.receive_lag)
 }
 
 /// A disk that takes nothing, or bytes that are no rows.
@@ -507,6 +495,7 @@ impl Drop for Local {
 
 #[cfg(test)]
 mod tests {
+    use model::NO_STAMP;
     use model::STAGES_MAX;
     use record::RunFolder;
 

@@ -71,7 +71,7 @@ pub(super) struct Turns<'a, M> {
     buffer: Vec<u8>,
     /// Bytes that the node has not read, of all connections.
     unread_bytes: usize,
-    /// What waits to be sent on the connections of each listener.
+    /// Bytes that wait to be sent on the connections of each listener.
     unsent_bytes: Vec<usize>,
     /// Connections of each listener; those of listeners with few places by name, and some that are gone.
     accepted: Vec<usize>,

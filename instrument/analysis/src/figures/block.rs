@@ -1,7 +1,5 @@
 //! A few rows at a time: what they are counted with stays at hand, and what can be done once for all is.
 
-use model::{NO_STAMP, Row};
-
 /// Rows that are counted together: few enough to stay in the processor's nearest cache (9 KiB).
 pub(crate) const BLOCK_ROWS: usize = 64;
 
@@ -38,20 +36,3 @@ impl Default for Values {
         Self { values: [0; BLOCK_ROWS], count: 0 }
     }
 }
-
-/// Whether every stamp is one that a trial can have, so that differences of them cannot overflow. A damaged
-/// record is counted and never computed with.
-#[inline]
-pub(crate) fn is_plausible(row: &Row) -> bool {
-    let within = |stamp: i64| stamp.unsigned_abs() < STAMP_MAX;
-    let absent_or_within = |stamp: i64| stamp == NO_STAMP || within(stamp);
-    within(row.due)
-        && within(row.end)
-        && absent_or_within(row.sent)
-        && (within(row.ready) || (row.ready == NO_STAMP && row.sent == NO_STAMP))
-        && row.marks.into_iter().all(absent_or_within)
-        && absent_or_within(row.receive_lag)
-}
-
-/// Thirty-six years, in nanoseconds.
-const STAMP_MAX: u64 = 1 << 60;
